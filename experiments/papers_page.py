@@ -11,8 +11,7 @@ from pathlib import Path
 import polars as pl
 from credit_clock_page import Row, between, markdown, rows_of
 
-from clockhand.reproduce.claims import Claim
-from clockhand.reproduce.scm_mobile_claims import judge_mobile
+from clockhand.reproduce import Claim, judge
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "experiments/results"
@@ -184,14 +183,13 @@ def mobile() -> list[str]:
 
 def mobile_claims(folder: str) -> Iterable[Claim]:
     """Judge the mobile programs of a folder of results again."""
-    return judge_mobile(
-        *(
-            pl.read_csv(RESULTS / folder / f"{name}.csv", comment_prefix="#").with_columns(
-                pl.col("storage_ratio").cast(pl.Float64)
-            )
-            for name in ("mobile", "mobile-tlb")
-        )
-    )
+    slugs = {"mobile": "mobile", "mobile_tlb": "mobile-tlb"}
+    ratio = pl.col("storage_ratio").cast(pl.Float64)
+    rows = {
+        name: pl.read_csv(RESULTS / folder / f"{slug}.csv", comment_prefix="#").with_columns(ratio)
+        for name, slug in slugs.items()
+    }
+    return judge("scm", rows)
 
 
 BLOCKS: dict[str, Callable[[], Sequence[str]]] = {

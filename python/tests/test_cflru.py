@@ -10,23 +10,22 @@ import pytest
 
 import clockhand
 from clockhand import UsageError
-from clockhand.reproduce import read_cflru_experiment, reproduce_cflru
-from clockhand.reproduce.cflru_claims import PAPERS_MB, CflruRows, judge
-from clockhand.reproduce.cflru_experiment import (
-    APPLICATIONS,
-    DYNAMIC,
-    LINUX,
-    POLICIES,
-    PROGRAMS,
-    STATIC,
-    WINDOWS,
-)
-from clockhand.reproduce.claims import Verdict
+from clockhand.reproduce import Verdict, judge, read_paper_experiment, reproduce
+from clockhand.reproduce.measures.cflru import KERNELS, WINDOWS
+from clockhand.reproduce.packaged import packaged_content
 from conftest import Clockhand
 
 ROOT = Path(__file__).resolve().parents[2]
-EXPERIMENT = ROOT / "experiments/cflru.toml"
-RESULTS = ROOT / "experiments/results/cflru"
+EXPERIMENT = ROOT / "experiments/cflru/experiment.toml"
+NEEDS = packaged_content("cflru", "claims.toml")["needs"]
+PROGRAMS, APPLICATIONS = NEEDS["swap"]["workloads"], NEEDS["kernels"]["workloads"]
+POLICIES = NEEDS["swap"]["policies"]
+LINUX, STATIC, DYNAMIC = (KERNELS[name][0] for name in ("plain", "static", "dynamic"))
+PAPERS_MB = {
+    claim["key"]: next(it["papers_mb"] for it in claim["readings"] if "papers_mb" in it)
+    for claim in packaged_content("cflru", "claims.toml")["claim"]
+    if claim["key"] in ("swap", "buffers")
+}
 CLAIMS = 37
 ELAPSED = {"no-readahead-time", "static-time", "dynamic-time"}
 
@@ -94,20 +93,18 @@ def kernels(changes: dict[str, tuple[float, float]], unused: int) -> pl.DataFram
     return pl.DataFrame(rows)
 
 
-def verdicts(rows: CflruRows) -> dict[str, Verdict]:
-    return {claim.key: claim.verdict for claim in judge(rows)}
+def verdicts(**rows: pl.DataFrame) -> dict[str, Verdict]:
+    return {claim.key: claim.verdict for claim in judge("cflru", rows)}
 
 
 def test_rows_as_the_paper_tells_them_reproduce_its_claims() -> None:
     told = {"no-readahead": (-0.024, -0.044), "static": (-0.062, -0.114),
             "dynamic": (-0.057, -0.121)}  # fmt: skip
-    rows = CflruRows(
+    found = verdicts(
         swap=programs("swap", 0.716, 0.769, 0.8),
         buffers=programs("buffers", 0.738, 0.765, 0.8),
         kernels=kernels(told, unused=80),
-        windows=pl.DataFrame(),
     )
-    found = verdicts(rows)
     assert len(found) == CLAIMS
     assert {key for key, verdict in found.items() if verdict is Verdict.UNTESTABLE} == ELAPSED
     others = {key: verdict for key, verdict in found.items() if key not in ELAPSED}
@@ -116,13 +113,11 @@ def test_rows_as_the_paper_tells_them_reproduce_its_claims() -> None:
 
 def test_rows_unlike_the_paper_do_not() -> None:
     worse = dict.fromkeys(("no-readahead", "static", "dynamic"), (0.05, 0.05))
-    rows = CflruRows(
+    found = verdicts(
         swap=programs("swap", 1.1, 1.4, 0.5),
         buffers=programs("buffers", 0.95, 1.4, 0.5),
         kernels=kernels(worse, unused=20),
-        windows=pl.DataFrame(),
     )
-    found = verdicts(rows)
     for key in (
         "swap-static-share", "swap-dynamic-16-mib", "buffers-dynamic-share",
         "swap-min-is-not-optimal", "read-ahead-is-wasted", "static-energy-small",
@@ -135,8 +130,7 @@ def test_rows_unlike_the_paper_do_not() -> None:
 def test_a_memory_that_no_program_fills_is_not_judged() -> None:
     unfilled = pl.when(pl.col("frames") == 4096).then(0).otherwise("clean_evictions")
     large = programs("swap", 0.7, 0.8, 0.9).with_columns(clean_evictions=unfilled)
-    rows = CflruRows(large, large, kernels({}, 50), pl.DataFrame())
-    found = verdicts(rows)
+    found = verdicts(swap=large, buffers=large, kernels=kernels({}, 50))
     assert found["swap-static-16-mib"] is Verdict.UNTESTABLE
     assert found["swap-static-share"] is Verdict.REPRODUCED
 
@@ -144,13 +138,13 @@ def test_a_memory_that_no_program_fills_is_not_judged() -> None:
 @pytest.fixture
 def short_experiment(tmp_path: Path) -> Path:
     """The experiment on small traces, with fewer cells."""
-    text = EXPERIMENT.read_text()
+    text = EXPERIMENT.read_text().replace('dataset = "../datasets/cflru"\n', "")
     small = {"geeqie": "tar-gzip", "gedit": "sqlite3", "freecell": "cc1", "evince": "evince",
              "audacious": "gedit"}  # fmt: skip
     for name, instead in small.items():
-        text = text.replace(f'"../traces/{name}.parquet"', f'"{ROOT}/traces/{instead}.parquet"')
+        text = text.replace(f'"../../traces/{name}.parquet"', f'"{ROOT}/traces/{instead}.parquet"')
     text = re.sub(
-        r"memory = \[.*\]", 'memory = ["16MiB", "30%"]', text.replace('"../', f'"{ROOT}/')
+        r"memory = \[.*\]", 'memory = ["16MiB", "30%"]', text.replace('"../../', f'"{ROOT}/')
     )
     path = tmp_path / "short.toml"
     path.write_text(text)
@@ -190,17 +184,18 @@ def test_cells_are_kept_and_are_those_of_the_studies(
     short_experiment: Path, tmp_path: Path
 ) -> None:
     dataset = tmp_path / "cells"
-    made = reproduce_cflru(read_cflru_experiment(short_experiment), dataset=dataset)
+    made = reproduce(read_paper_experiment("cflru", short_experiment), dataset=dataset)
     parts = sorted(dataset.glob("*/part-*.parquet"))
     assert {part.parent.name for part in parts} == {"swap", "buffers", "kernels"}
-    again = reproduce_cflru(read_cflru_experiment(short_experiment), dataset=dataset)
+    again = reproduce(read_paper_experiment("cflru", short_experiment), dataset=dataset)
     assert sorted(dataset.glob("*/part-*.parquet")) == parts
-    assert again.claims == made.claims and again.rows.kernels.equals(made.rows.kernels)
+    assert again.claims == made.claims
+    assert again.results["kernels"].equals(made.results["kernels"])
     alone = clockhand.pagecache(
         ROOT / "traces/files/postmark.parquet",
         policies=LINUX, memory="30%", device="cflru-nand", read_ahead="file:3-31",
     )  # fmt: skip
-    same = made.rows.kernels.filter(
+    same = made.results["kernels"].filter(
         (pl.col("workload") == "file system benchmark")
         & (pl.col("policy") == LINUX)
         & (pl.col("read_ahead") == "file:3-31")
@@ -211,24 +206,12 @@ def test_cells_are_kept_and_are_those_of_the_studies(
     assert same.select(own).rows() == alone.select(own).rows()
 
 
-def test_the_committed_claims_are_those_of_the_committed_rows() -> None:
-    def table(name: str) -> pl.DataFrame:
-        return pl.read_csv(RESULTS / f"{name}.csv", comment_prefix="#", infer_schema_length=None)
-
-    rows = CflruRows(table("swap"), table("buffers"), table("kernels"), pl.DataFrame())
-    claims = judge(rows)
-    committed = table("claims")
-    assert [str(claim.verdict) for claim in claims] == committed["verdict"].to_list()
-    assert [claim.found for claim in claims] == committed["found"].to_list()
-    assert len({claim.key for claim in claims}) == len(claims) == CLAIMS
-
-
 def test_experiments_that_are_none_are_refused(tmp_path: Path) -> None:
     text = EXPERIMENT.read_text().replace('"../', f'"{ROOT}/')
     wrong = {
         "no-toml.toml": ("question = ", "is not TOML"),
-        "unknown.toml": (text.replace("[swap]", "[swapped]"), "the key 'swapped' is unknown"),
-        "workload.toml": (text.replace('"Mozilla"', '"doom"'), "the workloads of swap are"),
+        "unknown.toml": (text.replace("part.swap.", "part.swapped."), "the part 'swap' is missing"),
+        "workload.toml": (text.replace("Mozilla =", "doom ="), "the workloads of swap are"),
         "twice.toml": (text.replace("files/tar.", "files/gcc."), "no trace twice"),
         "window.toml": (text.replace('"cflru:window_share=1/6", ', ""), "policies of swap lack"),
         "memory.toml": (text.replace('"16MiB", ', ""), "the memory of swap lack 16MiB"),
@@ -238,7 +221,7 @@ def test_experiments_that_are_none_are_refused(tmp_path: Path) -> None:
     for name, (content, words) in wrong.items():
         (tmp_path / name).write_text(content)
         with pytest.raises(UsageError, match=re.escape(words)):
-            read_cflru_experiment(tmp_path / name)
+            read_paper_experiment("cflru", tmp_path / name)
 
 
 def test_longer_captures_in_a_folder_are_taken_and_named_so(tmp_path: Path) -> None:
@@ -246,10 +229,10 @@ def test_longer_captures_in_a_folder_are_taken_and_named_so(tmp_path: Path) -> N
     longer = tmp_path / "longer"
     longer.mkdir()
     with pytest.raises(UsageError, match=r"longer holds none of the traces that the experiment"):
-        read_cflru_experiment(EXPERIMENT, traces=longer)
+        read_paper_experiment("cflru", EXPERIMENT, traces=longer)
     for name in ("gedit", "pictures"):
         shutil.copy(ROOT / "traces/tar-gzip.parquet", longer / f"{name}.parquet")
-    parts = read_cflru_experiment(EXPERIMENT, traces=longer).parts
+    parts = dict(read_paper_experiment("cflru", EXPERIMENT, traces=longer).parts)
     names = {name: dict(zip(it.workloads, it.names, strict=True)) for name, it in parts.items()}
     assert names["swap"]["Kword"] == "gedit, whole" and names["swap"]["Gqview"] == "geeqie"
     assert names["buffers"]["Gqview"] == "pictures, whole"

@@ -7,43 +7,36 @@ import polars as pl
 import pytest
 
 import clockhand
-from clockhand.reproduce import ClockDnvReproduction, read_clock_dnv_experiment, reproduce_clock_dnv
-from clockhand.reproduce.claims import Claim, Verdict, counted
-from clockhand.reproduce.clock_dnv_claims import (
-    CBM_MODES,
-    FAB_MODES,
-    OURS,
-    PROMOTE,
-    judge,
-    signed,
-)
+from clockhand.reproduce import Claim, Reproduction, Verdict, read_paper_experiment, reproduce
+from clockhand.reproduce import judge as judge_paper
+from clockhand.reproduce.judge import counted, signed
+from clockhand.reproduce.measures.clock_dnv import MODES, OURS
 from clockhand.studies.ssd.run import SSD_SCHEMA
 from conftest import Clockhand, assert_one_sentence
 
 ROOT = Path(__file__).resolve().parents[2]
-EXPERIMENT = ROOT / "experiments" / "clock-dnv.toml"
-RECIPES = EXPERIMENT.parent / "recipes"
+EXPERIMENT = ROOT / "experiments/clock-dnv/experiment.toml"
+RECIPES = ROOT / "experiments/recipes"
+PROMOTE = "clock-dnv:nvm_write_hit=promote"
 WORKLOADS = ("Financial", "CAMWEBDEV", "Filebench")
 
 
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The committed experiment at one size, aged less, with few of its other modes."""
-    text = EXPERIMENT.read_text()
+    text = EXPERIMENT.read_text().replace('dataset = "../datasets/clock-dnv"\n', "")
     path = tmp_path_factory.mktemp("reproduction") / "clock-dnv.toml"
     for committed, small in (
-        ('totals = ["16MiB", "32MiB", "64MiB", "128MiB"]', 'totals = ["16MiB"]'),
         ('precondition = "random"', 'precondition = "fill"'),
         ('repeat = "until-steady"', 'repeat = "2"'),
-        ('"recipes/financial', f'"{RECIPES}/financial'),
-        ('"recipes/camwebdev', f'"{RECIPES}/camwebdev'),
-        ('totals = ["1%", "2%", "5%", "10%"]', 'totals = ["10%"]'),
+        ('"recipe:../recipes', f'"recipe:{RECIPES}'),
         ('"hplajw_1week.srt.xz"', '"real.trace"'),
-        ('format = "hp-srt"', 'format = "os-course"'),
+        ('"hp-srt"', '"os-course"'),
     ):
         assert committed in text, committed
         text = text.replace(committed, small)
-    text = re.sub(r"ablation = \[.*?\]", 'ablation = ["lru"]', text, flags=re.DOTALL)
+    for total in ("32MiB", "64MiB", "128MiB", "1%", "2%", "5%"):
+        text = re.sub(rf'"[^"]*total={total}[^"]*",', "", text)
     path.write_text(text)
     (path.parent / "real.trace").write_text(
         "".join(f"{page * 4096:08x} W\n" for page in range(0, 4000, 7))
@@ -52,15 +45,19 @@ def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def made(experiment: Path) -> ClockDnvReproduction:
-    return reproduce_clock_dnv(read_clock_dnv_experiment(experiment), traces=experiment.parent)
+def made(experiment: Path) -> Reproduction:
+    return reproduce(read_paper_experiment("clock-dnv", experiment, traces=experiment.parent))
+
+
+def judge(rows: pl.DataFrame) -> list[Claim]:
+    return judge_paper("clock-dnv", {"rows": rows})
 
 
 def rows_of(values: dict[str, dict[str, float]]) -> pl.DataFrame:
     """Rows of one size for every workload: by buffer, columns that differ from 100."""
     rows = []
     for workload in WORKLOADS:
-        for policy in (OURS, PROMOTE, *FAB_MODES, *CBM_MODES, "bplru"):
+        for policy in (OURS, PROMOTE, *MODES["fab"], *MODES["cbm"], "bplru"):
             row = {
                 "workload": workload,
                 "policy": policy,
@@ -81,7 +78,7 @@ def verdict(claims: list[Claim], key: str) -> Verdict:
     return claim.verdict
 
 
-def test_rows_are_those_of_ssd(made: ClockDnvReproduction) -> None:
+def test_rows_are_those_of_ssd(made: Reproduction) -> None:
     run = clockhand.run_ssd(
         clockhand.synthesize(RECIPES / "camwebdev-wide-stand-in.toml"),
         buffers=["fab:total=16MiB,clean_padding=false"],
@@ -89,13 +86,13 @@ def test_rows_are_those_of_ssd(made: ClockDnvReproduction) -> None:
         repeat=2,
         seed=1,
     )
-    same = made.rows.filter(
+    same = made.results["rows"].filter(
         (pl.col("workload") == "CAMWEBDEV") & (pl.col("policy") == "fab:clean_padding=false")
     )
     assert same.select(run.rows.columns).rows() == run.rows.rows()
 
 
-def test_stand_ins_meet_the_papers_table_and_are_called_so(made: ClockDnvReproduction) -> None:
+def test_stand_ins_meet_the_papers_table_and_are_called_so(made: Reproduction) -> None:
     table = made.paper_tables["Table III: workloads"]
     stated = dict(table.select("workload", "reads : writes").rows())
     sizes = dict(table.select("workload", "size").rows())
@@ -111,12 +108,13 @@ def test_stand_ins_meet_the_papers_table_and_are_called_so(made: ClockDnvReprodu
 
 
 def test_a_real_trace_that_is_at_hand_is_taken_along_and_not_judged(
-    made: ClockDnvReproduction,
+    made: Reproduction,
 ) -> None:
-    real = made.rows.filter(pl.col("workload").is_null())
+    real = made.results["real"]
+    assert real["workload"].is_null().all()
     assert set(real["trace"]) == {"real"} and set(real["map"]) == {"compact"}
     assert "real-traces" in {table.slug for table in made.tables}
-    assert judge(made.rows.filter(pl.col("workload").is_not_null())) == made.claims
+    assert judge(made.results["rows"]) == made.claims
     named = made.paper_tables["Table III: workloads"]["workload"]
     assert any("not the paper's" in name for name in named)
 
@@ -216,12 +214,12 @@ def test_what_is_wrong_is_refused_in_one_sentence(clockhand: Clockhand, tmp_path
     text = EXPERIMENT.read_text()
     (tmp_path / "unknown.toml").write_text('colour = "red"\n' + text)
     (tmp_path / "kind.toml").write_text(text.replace("seed = 1", 'seed = "one"'))
-    (tmp_path / "workload.toml").write_text(text.replace('"Filebench"', '"Filebunch"'))
+    (tmp_path / "workload.toml").write_text(text.replace("Filebench =", "Filebunch ="))
     (tmp_path / "broken.toml").write_text(text + "=")
     for words, expected in (
         (["--experiment", "unknown.toml"], "'colour' is unknown"),
-        (["--experiment", "kind.toml"], "not of its kind"),
-        (["--experiment", "workload.toml"], "the workloads are CAMWEBDEV, Filebench"),
+        (["--experiment", "kind.toml"], "seed = 'one' is not a whole number"),
+        (["--experiment", "workload.toml"], "the workloads of rows are Financial, CAMWEBDEV"),
         (["--experiment", "broken.toml"], "is not TOML"),
         (["--experiment", "absent.toml"], "absent.toml is not here"),
     ):
@@ -239,14 +237,15 @@ def test_committed_results_are_made_again() -> None:
     assert whole.height > 20
     committed = whole.filter(pl.col("buffer").str.contains("^(clock-dnv|fab|cbm):total=32MiB$"))
     assert committed.height == 3 and committed["is_steady"].all()
-    experiment = read_clock_dnv_experiment(EXPERIMENT)
+    [(_, part)] = read_paper_experiment("clock-dnv", EXPERIMENT).parts
+    asked = part.sweep.settings[0].options
     run = clockhand.run_ssd(
         clockhand.synthesize(RECIPES / "camwebdev-wide-stand-in.toml"),
         buffers=committed["buffer"].to_list(),
-        ssds=experiment.ssd,
-        precondition=experiment.precondition,
-        repeat=experiment.repeat,
-        seed=experiment.seed,
+        ssds=asked["ssd"],
+        precondition=asked["precondition"],
+        repeat=asked["repeat"],
+        seed=asked["seed"],
     )
     # Columns that came later are not kept, and a drive has more options to resolve.
     kept = [name for name in run.rows.columns if name in committed and name != "ssd_resolved"]

@@ -268,7 +268,7 @@ WITHOUT_OPTIONS = {
 }  # fmt: skip
 """Functions that take a name alone."""
 
-EXPERIMENT = Path(__file__).resolve().parents[2] / "experiments/craw.toml"
+EXPERIMENT = Path(__file__).resolve().parents[2] / "experiments/craw/experiment.toml"
 
 
 @pytest.mark.parametrize("name", MISTAKES)

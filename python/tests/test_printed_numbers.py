@@ -9,6 +9,7 @@ test_tutorial.py). Timings are exempt: they are of one machine on one day.
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
@@ -22,12 +23,10 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import clockhand
-from clockhand.reproduce.bands import ALL_TRACES, band_rows
-from clockhand.reproduce.claims import Claim
-from clockhand.reproduce.clock_dnv import ablation_rows
-from clockhand.reproduce.clock_dnv_claims import judge as judge_clock_dnv
-from clockhand.reproduce.craw import claim_table, judged_claims
-from clockhand.reproduce.evidence import Evidence
+from clockhand.reproduce import Claim, judge, read_paper_experiment
+from clockhand.reproduce.judge import claim_table
+from clockhand.reproduce.measured import Measured, read_measured
+from clockhand.reproduce.tables import ALL_TRACES, ablation, band_rows
 from clockhand.studies.ssd.findings import FAMILY
 from clockhand.studies.ssd.run import SSD_SCHEMA
 from conftest import Clockhand
@@ -110,29 +109,53 @@ def kept(folder: str) -> list[dict[str, str]]:
     return [{name: value or "" for name, value in row.items()} for row in rows]
 
 
-@pytest.mark.parametrize("folder", ["craw", "craw/whole"])
-def test_claims_on_craw_follow_from_the_kept_counts(folder: str) -> None:
-    rows = table(f"{folder}/rows", infer_schema_length=None)
-    tables = (table(f"{folder}/{name}") for name in ("locality", "areas", "overheads"))
-    assert as_kept(judged_claims(rows, *tables)) == kept(folder)
+def kept_results(paper: str, folder: str) -> dict[str, pl.DataFrame | Measured]:
+    """What the claims of a paper are judged by, from the tables that are kept of it."""
+    if paper == "craw":
+        names = ("rows", "locality", "areas", "overheads")
+        return {name: table(f"{folder}/{name}", infer_schema_length=None) for name in names}
+    if paper == "clock-dnv":
+        return {"rows": table("clock-dnv/rows", schema_overrides=SSD_SCHEMA).with_columns(FAMILY)}
+    if paper == "cflru":
+        names = ("swap", "buffers", "kernels")
+        return {name: table(f"cflru/{name}", infer_schema_length=None) for name in names}
+    ratios = pl.selectors.contains("ratio").cast(pl.Float64)
+    slugs = {"required_hits": "required-hits", "desktop": "rows", "mobile_tlb": "mobile-tlb"}
+    rows = {
+        name: table(f"scm/{slugs.get(name, name)}").with_columns(ratios)
+        for name in ("servers", "required_hits", "desktop", "mobile", "mobile_tlb")
+    }
+    return {**rows, "measured": read_measured(ROOT / "experiments/devices/scm-memory.toml")}
+
+
+@pytest.mark.parametrize("folder", ["craw", "craw/whole", "cflru", "scm", "clock-dnv"])
+def test_claims_follow_from_the_kept_counts(folder: str) -> None:
+    paper = folder.partition("/")[0]
+    assert as_kept(judge(paper, kept_results(paper, folder))) == kept(folder)
+
+
+@pytest.mark.parametrize("paper", ["craw", "cflru", "scm", "clock-dnv"])
+def test_every_claim_is_judged_by_what_the_experiment_asks(paper: str) -> None:
+    experiment = read_paper_experiment(paper, ROOT / f"experiments/{paper}/experiment.toml")
+    asked = {*experiment.beside, *dict(experiment.parts)}
+    content = tomllib.loads((ROOT / f"experiments/{paper}/claims.toml").read_text())
+    shared = [content.get("defaults", {}), *content.get("measure", {}).values()]
+    tables = {name for it in (*shared, *content["claim"]) for name in it.get("tables", [])}
+    assert tables <= asked <= set(content["needs"])
 
 
 @pytest.mark.parametrize("folder", ["craw", "craw/whole"])
 def test_bands_follow_from_the_kept_counts(folder: str) -> None:
-    rows = table(f"{folder}/rows", infer_schema_length=None)
     bands = table(f"{folder}/bands")
-    policies = bands["policy"].unique(maintain_order=True).to_list()
-    again = band_rows(Evidence(rows), policies)
-    assert_frame_equal(again, bands)
+    assert_frame_equal(band_rows(table(f"{folder}/rows", infer_schema_length=None)), bands)
     assert ALL_TRACES in bands["trace"]
 
 
-def test_claims_on_clock_dnv_follow_from_the_kept_counts() -> None:
-    rows = table("clock-dnv/rows", schema_overrides=SSD_SCHEMA)
-    rows = rows.with_columns(FAMILY)
-    assert as_kept(judge_clock_dnv(rows)) == kept("clock-dnv")
-    ablation = table("clock-dnv/ablation", schema_overrides=ablation_rows(rows).schema)
-    assert ablation_rows(rows).equals(ablation)
+def test_the_ablation_of_clock_dnv_follows_from_the_kept_counts() -> None:
+    rows = table("clock-dnv/rows", schema_overrides=SSD_SCHEMA).with_columns(FAMILY)
+    measures = ["hit_ratio", "host_writes", "batches", "nvm_writes", "erases"]
+    again = ablation(rows, columns=measures)
+    assert again.equals(table("clock-dnv/ablation", schema_overrides=again.schema))
 
 
 def test_the_prose_on_credit_clock_says_what_its_tables_say() -> None:

@@ -12,21 +12,19 @@ import pytest
 
 import clockhand
 from clockhand.report import render_reproduction
-from clockhand.reproduce import Reproduction, reproduce_craw
-from clockhand.reproduce.bands import band_rows
-from clockhand.reproduce.claims import (
+from clockhand.reproduce import (
     Claim,
+    Reproduction,
     Verdict,
-    judged_cases,
-    judged_most,
-    judged_number,
-    judged_range,
+    judge,
+    read_paper_experiment,
+    reproduce,
 )
-from clockhand.reproduce.evidence import Evidence
-from clockhand.reproduce.locality_claims import locality_claims, locality_rows
+from clockhand.reproduce.judge import judged_cases, judged_most, judged_number, judged_range
+from clockhand.reproduce.measures.compared import Compared
 from clockhand.reproduce.noise import inversion
 from clockhand.reproduce.report import title_of
-from clockhand.sweep import read_experiment
+from clockhand.reproduce.tables import band_rows, locality_rows
 from conftest import Clockhand, assert_one_sentence
 from test_report_browser import unavailable
 
@@ -39,17 +37,18 @@ BESIDE = ["car", "cfclock", "cfclock:clear_passed=false", "craw", "cflru", "lru-
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The committed experiment on one trace at five memory sizes."""
-    text = (ROOT / "experiments" / "craw.toml").read_text()
-    assert '"../traces/*.parquet"' in text and '"1%..100%"' in text
+    text = (ROOT / "experiments/craw/experiment.toml").read_text()
+    assert '"../../traces/*.parquet"' in text and '"1%..100%"' in text
     path = tmp_path_factory.mktemp("reproduction") / "craw.toml"
-    small = text.replace("../traces/*.parquet", str(TRACE)).replace("1%..100%", MEMORY)
+    small = text.replace("../../traces/*.parquet", str(TRACE)).replace("1%..100%", MEMORY)
+    small = small.replace('dataset = "../datasets/craw"\n', "")
     path.write_text(small)
     return path
 
 
 @pytest.fixture(scope="module")
 def made(experiment: Path) -> Reproduction:
-    return reproduce_craw(read_experiment(experiment))
+    return reproduce(read_paper_experiment("craw", experiment))
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +57,11 @@ def simulated() -> dict[tuple[str, float], dict[str, float]]:
     policies = ["clock", "craw-a", *BESIDE]
     rows = clockhand.simulate(TRACE, policies=policies, memory=MEMORY)
     return {(row["policy"], row["memory_share"]): row for row in rows.to_dicts()}
+
+
+def kept(made: Reproduction, slug: str) -> pl.DataFrame:
+    [table] = [table.content for table in made.tables if table.slug == slug]
+    return table
 
 
 def claim(made: Reproduction, key: str) -> Claim:
@@ -166,9 +170,10 @@ def test_every_claim_has_words_place_and_rule(made: Reproduction) -> None:
 
 
 def test_tables_one_and_two_stand_beside_ours(made: Reproduction) -> None:
-    slc = made.devices.row(0, named=True)
+    devices, workloads, *_ = made.paper_tables.values()
+    slc = devices.row(0, named=True)
     assert (slc["read µs"], slc["write µs"], slc["ratio"]) == (25.0, 200.0, "1:8.0")
-    assert made.workloads["workload"].to_list()[-2:] == ["tar_gzip (paper)", "tar-gzip"]
+    assert workloads["workload"].to_list()[-2:] == ["tar_gzip (paper)", "tar-gzip"]
 
 
 def locality_tables(
@@ -210,7 +215,8 @@ def test_verdicts_on_locality_follow_from_the_tables() -> None:
         shares = (0.9, 0.9, write_tenth, 0.8)
         tables = locality_tables(curves, dict(zip(keys, shares, strict=True)))
         return [
-            made.verdict for made in locality_claims(locality_rows({("paper", "each"): tables}))
+            made.verdict
+            for made in judge("craw", {"locality": locality_rows({("paper", "each"): tables})})
         ]
 
     assert verdicts(rising, 0.5) == [Verdict.REPRODUCED] * 6
@@ -235,7 +241,8 @@ def test_each_view_is_a_reading_of_its_own(made: Reproduction) -> None:
 
 
 def test_inversions_are_those_of_the_engine(made: Reproduction) -> None:
-    summary, ranks = made.localities["summary"], made.localities["ranks"]
+    localities = made.results["localities"]
+    summary, ranks = localities["summary"], localities["ranks"]
     for row in summary.iter_rows(named=True):
         of_ranking = ranks.filter(
             (pl.col("ranking") == row["ranking"]) & (pl.col("op") == row["op"])
@@ -259,11 +266,12 @@ def test_noise_alone_is_within_the_null_and_a_rise_is_not() -> None:
 def test_bands_are_those_of_simulate(
     made: Reproduction, simulated: dict[tuple[str, float], dict[str, float]]
 ) -> None:
-    policies = set(made.bands["policy"])
+    bands = kept(made, "bands")
+    policies = set(bands["policy"])
     assert {*BESIDE, "bound", "opt-feasible"} <= policies and "clock" not in policies
-    assert made.bands["memory"].unique(maintain_order=True).to_list() == ["≤ 10 %", "20–40 %"]
+    assert bands["memory"].unique(maintain_order=True).to_list() == ["≤ 10 %", "20–40 %"]
     shares = {"≤ 10 %": (0.0, 0.1), "20–40 %": (0.19, 0.41)}
-    for row in made.bands.filter(pl.col("policy").is_in(BESIDE)).iter_rows(named=True):
+    for row in bands.filter(pl.col("policy").is_in(BESIDE)).iter_rows(named=True):
         low, high = shares[row["memory"]]
         ratios = {
             share: cell["io_time_us"] / simulated["clock", share]["io_time_us"]
@@ -274,7 +282,7 @@ def test_bands_are_those_of_simulate(
         assert row["mean"] == pytest.approx(sum(ratios.values()) / len(ratios))
         assert (row["worst"], row["best"]) == (max(ratios.values()), min(ratios.values()))
         assert ratios[row["worst_at"]] == row["worst"]
-    order = made.bands.filter((pl.col("trace") == "tar-gzip") & (pl.col("memory") == "≤ 10 %"))
+    order = bands.filter((pl.col("trace") == "tar-gzip") & (pl.col("memory") == "≤ 10 %"))
     means = dict(order.select("policy", "mean").rows())
     assert means["bound"] <= means["opt-feasible"] <= min(means[policy] for policy in BESIDE)
 
@@ -297,7 +305,7 @@ def test_the_worst_cell_is_that_of_simulate(
 
 
 def test_overheads_are_the_priced_counts_of_simulate(made: Reproduction) -> None:
-    [table] = [table.content for table in made.tables if table.slug == "overheads"]
+    table = kept(made, "overheads")
     rows = clockhand.simulate(
         TRACE, policies=["clock", "craw"], memory="5%,80%", bits="mapped", hand_ns=0
     )
@@ -319,8 +327,8 @@ def test_overheads_are_the_priced_counts_of_simulate(made: Reproduction) -> None
 
 
 def test_the_median_recency_is_that_of_the_table(made: Reproduction) -> None:
-    [row] = made.recency.to_dicts()
-    recency = made.localities["recency"].sort("recency_pages")
+    [row] = kept(made, "inter-reference-recency").to_dicts()
+    recency = made.results["localities"]["recency"].sort("recency_pages")
     writes = [
         pages
         for pages, count in recency.select("recency_pages", "write_references").rows()
@@ -339,21 +347,13 @@ def test_sizes_with_the_same_frames_weigh_once() -> None:
             "io_time_us": [1.0, 2.0, 1.0, 2.0, 3.0, 4.0],
         }
     )
-    [compared] = Evidence(rows).compared("craw", "clock")
+    [compared] = Compared(rows).reductions("craw", "clock")
     assert compared.mean == pytest.approx((0.5 + 0.25) / 2)
     assert (compared.greatest, compared.greatest_at, compared.least_at) == (0.5, 0.25, 0.5)
 
 
 def test_the_page_opens_in_a_browser(made: Reproduction, tmp_path: Path) -> None:
-    page = render_reproduction(
-        paper="The CRAW paper",
-        claims=made.claims,
-        paper_tables={"Table 1": made.devices},
-        rows=made.rows,
-        gauges=made.gauges,
-        localities=made.localities,
-        facts=made.facts,
-    )
+    page = render_reproduction(made)
     (tmp_path / "page.html").write_text(page)
     chromium = shutil.which("chromium")
     if chromium is None:
@@ -424,7 +424,7 @@ def test_committed_bands_are_made_again() -> None:
     rows = clockhand.simulate(TRACE, policies=policies, memory="1%..100%").with_columns(
         pl.lit("tar-gzip").alias("trace")
     )
-    again = band_rows(Evidence(rows), policies[1:])
+    again = band_rows(rows)
     kept = committed("bands").filter(
         (pl.col("trace") == "tar-gzip") & pl.col("policy").is_in(policies)
     )

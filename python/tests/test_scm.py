@@ -11,21 +11,22 @@ import pytest
 
 import clockhand
 from clockhand import UsageError
-from clockhand.reproduce import ScmReproduction, read_scm_experiment, reproduce_scm
-from clockhand.reproduce.claims import Claim, Verdict
-from clockhand.reproduce.scm_caching_claims import DISK, SCM, judge_caching
-from clockhand.reproduce.scm_claims import best_pages, judge_paging
-from clockhand.reproduce.scm_experiment import (
-    READINGS_JUDGED,
-    Measured,
-    MeasuredPoint,
-    read_measured,
+from clockhand.reproduce import (
+    Claim,
+    Reproduction,
+    Verdict,
+    judge,
+    read_paper_experiment,
+    reproduce,
 )
-from clockhand.reproduce.scm_mobile_claims import judge_mobile, knee
+from clockhand.reproduce.measured import Measured, MeasuredPoint, read_measured
+from clockhand.reproduce.measures.scm import best_pages, knee
 from conftest import Clockhand, assert_one_sentence
 
 ROOT = Path(__file__).resolve().parents[2]
-EXPERIMENT = ROOT / "experiments/scm.toml"
+EXPERIMENT = ROOT / "experiments/scm/experiment.toml"
+DISK, SCM = "hdd", "scm:ratio=1"
+READINGS_JUDGED = ("half", "copy", "storage")
 WORKLOADS = ("freecell", "gedit", "gqview", "kghostview", "xmms")
 SERVERS = ("web server", "proxy server")
 APPLICATIONS = ("facebook", "angrybirds", "youtube", "farmstory", "chrome")
@@ -38,6 +39,20 @@ HITS = pl.DataFrame(
     ]
 )
 CLAIMS = 47
+
+
+def judge_paging(rows: pl.DataFrame) -> list[Claim]:
+    return judge("scm", {"desktop": rows})
+
+
+def judge_caching(
+    rows: pl.DataFrame, required_hits: pl.DataFrame, measured: Measured
+) -> list[Claim]:
+    return judge("scm", {"servers": rows, "required_hits": required_hits, "measured": measured})
+
+
+def judge_mobile(rows: pl.DataFrame, tlb_rows: pl.DataFrame) -> list[Claim]:
+    return judge("scm", {"mobile": rows, "mobile_tlb": tlb_rows})
 
 
 def made_rows(best_for_faults: dict[str, int], fastest: dict[float, int]) -> pl.DataFrame:
@@ -64,7 +79,7 @@ def made_rows(best_for_faults: dict[str, int], fastest: dict[float, int]) -> pl.
 
 def test_rows_as_the_paper_tells_them_reproduce_its_claims() -> None:
     as_told = {"gqview": 8192, "kghostview": 8192, "xmms": 8192, "gedit": 1024, "freecell": 4096}
-    claims = list(judge_paging(made_rows(as_told, {1.0: 8192, 10.0: 512, 100.0: 512})))
+    claims = judge_paging(made_rows(as_told, {1.0: 8192, 10.0: 512, 100.0: 512}))
     verdicts = {claim.key: claim.verdict for claim in claims}
     # All programs were made alike in time, and three of five have the fewest faults there.
     assert verdicts.pop("access-times-differ") is Verdict.CONTRADICTED
@@ -214,9 +229,9 @@ def short_experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "audacious": "gedit",
     }  # fmt: skip
     for name, instead in small.items():
-        text = text.replace(f'"../traces/{name}.parquet"', f'"{ROOT}/traces/{instead}.parquet"')
-    text = text.replace('"../', f'"{ROOT}/')
-    text = text.replace('"devices/', f'"{ROOT}/experiments/devices/')
+        text = text.replace(f'"../../traces/{name}.parquet"', f'"{ROOT}/traces/{instead}.parquet"')
+    text = text.replace('"../../', f'"{ROOT}/').replace('dataset = "../datasets/scm"\n', "")
+    text = text.replace('"../devices/', f'"{ROOT}/experiments/devices/')
     text = text.replace('"2MiB", "4MiB", "8MiB", "16MiB"', '"256KiB", "1MiB"')
     path = tmp_path_factory.mktemp("scm") / "short.toml"
     path.write_text(text)
@@ -224,12 +239,12 @@ def short_experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def made(short_experiment: Path) -> ScmReproduction:
-    return reproduce_scm(read_scm_experiment(short_experiment))
+def made(short_experiment: Path) -> Reproduction:
+    return reproduce(read_paper_experiment("scm", short_experiment))
 
 
 def test_the_command_prints_verdicts_and_writes_page_and_tables(
-    made: ScmReproduction, short_experiment: Path, tmp_path: Path, clockhand: Clockhand
+    made: Reproduction, short_experiment: Path, tmp_path: Path, clockhand: Clockhand
 ) -> None:
     run = clockhand(
         "reproduce", "scm", "--experiment", short_experiment, "--html", "p.html", "--tables", "t",
@@ -260,14 +275,15 @@ def test_the_command_prints_verdicts_and_writes_page_and_tables(
 
 
 def test_cells_are_kept(
-    made: ScmReproduction, short_experiment: Path, tmp_path: Path, clockhand: Clockhand
+    made: Reproduction, short_experiment: Path, tmp_path: Path, clockhand: Clockhand
 ) -> None:
     dataset = short_experiment.parent / "datasets/short"
     parts = sorted(dataset.glob("*/part-*.parquet"))
     assert {part.parent.name for part in parts} == {"servers", "desktop", "mobile", "mobile_tlb"}
-    again = reproduce_scm(read_scm_experiment(short_experiment))
+    again = reproduce(read_paper_experiment("scm", short_experiment))
     assert sorted(dataset.glob("*/part-*.parquet")) == parts
-    assert again.claims == made.claims and again.rows.desktop.equals(made.rows.desktop)
+    assert again.claims == made.claims
+    assert again.results["desktop"].equals(made.results["desktop"])
     elsewhere = shutil.copytree(dataset, tmp_path / "cells")
     run = clockhand(
         "reproduce", "scm", "--experiment", short_experiment, "--dataset", elsewhere,
@@ -279,11 +295,11 @@ def test_cells_are_kept(
     }
 
 
-def test_cells_are_those_of_the_studies(made: ScmReproduction) -> None:
+def test_cells_are_those_of_the_studies(made: Reproduction) -> None:
     alone = clockhand.translate(
         ROOT / "traces/cc1.parquet", page_size="512,64KiB", memory="256KiB", ratio="1,10,100,1000"
     ).rows
-    same = made.rows.desktop.filter(
+    same = made.results["desktop"].filter(
         (pl.col("workload") == "gqview")
         & pl.col("page_bytes").is_in([512, 65536])
         & (pl.col("memory") == "256KiB")
@@ -292,7 +308,7 @@ def test_cells_are_those_of_the_studies(made: ScmReproduction) -> None:
     disk = clockhand.filecache(
         ROOT / "traces/servers/calls/web.parquet", capacity="10%", devices=DISK
     )
-    of_disk = made.rows.servers.filter(
+    of_disk = made.results["servers"].filter(
         (pl.col("workload") == "web server")
         & (pl.col("device") == DISK)
         & (pl.col("admission") == "always")
@@ -304,12 +320,12 @@ def test_cells_are_those_of_the_studies(made: ScmReproduction) -> None:
         ROOT / "traces/mobile/player.parquet", page_size="4KiB", tlb="1,64", memory="100%",
         ratio="1", no_swap=True,
     ).rows  # fmt: skip
-    of_player = made.rows.mobile_tlb.filter(
+    of_player = made.results["mobile_tlb"].filter(
         (pl.col("workload") == "youtube") & pl.col("tlb_entries").is_in([1, 64])
     )
     own = mobile.columns[1:]
     assert of_player.select(own).rows() == mobile.select(own).rows()
-    assert set(made.rows.mobile["evictions"]) == set(made.rows.mobile["kills"]) == {0}
+    assert set(made.results["mobile"]["evictions"]) == set(made.results["mobile"]["kills"]) == {0}
 
 
 def test_longer_captures_in_a_folder_are_taken_and_named_so(
@@ -317,16 +333,16 @@ def test_longer_captures_in_a_folder_are_taken_and_named_so(
 ) -> None:
     (tmp_path / "longer").mkdir()
     shutil.copy(ROOT / "traces/sqlite3.parquet", tmp_path / "longer/chat.parquet")
-    experiment = read_scm_experiment(short_experiment, traces=tmp_path / "longer")
+    parts = dict(read_paper_experiment("scm", short_experiment, traces=tmp_path / "longer").parts)
     for name in ("mobile", "mobile_tlb"):
-        part = experiment.parts[name]
+        part = parts[name]
         by_workload = dict(zip(part.workloads, part.names, strict=True))
         assert by_workload["facebook"] == "chat, whole"
         assert by_workload["chrome"] == "browser"
         assert str(tmp_path / "longer/chat.parquet") in part.sweep.traces
 
 
-def test_claims_on_stand_ins_name_them_so(made: ScmReproduction) -> None:
+def test_claims_on_stand_ins_name_them_so(made: Reproduction) -> None:
     places = ("Figure 3", "Figure 4", "Figure 5", "Figure 10", "Figure 11", "Figure 13")
     of_stand_ins = [claim for claim in made.claims if claim.place.partition(",")[0] in places]
     assert len(of_stand_ins) == 26
@@ -335,45 +351,26 @@ def test_claims_on_stand_ins_name_them_so(made: ScmReproduction) -> None:
     assert all(" for " in row[0] for row in times[1:])
 
 
-def test_the_committed_claims_are_those_of_the_committed_experiment() -> None:
-    experiment = read_scm_experiment(EXPERIMENT)
-    assert experiment.parts["desktop"].workloads == WORKLOADS
-    results = ROOT / "experiments/results/scm"
-
-    def table(name: str) -> pl.DataFrame:
-        read = pl.read_csv(results / f"{name}.csv", comment_prefix="#")
-        of_ratio = [pl.col(name).cast(pl.Float64) for name in read.columns if "ratio" in name]
-        return read.with_columns(of_ratio)
-
-    judged = [
-        *judge_caching(table("servers"), table("required-hits"), experiment.measured),
-        *judge_paging(table("rows")),
-        *judge_mobile(table("mobile"), table("mobile-tlb")),
-    ]
-    claims = table("claims")
-    assert [str(claim.verdict) for claim in judged] == claims["verdict"].to_list()
-    found = [claim.found.replace("\u00a0", " ") for claim in judged]
-    assert found == claims["found"].to_list()
-    assert len({claim.key for claim in judged}) == len(judged) == CLAIMS
-
-
 def test_experiments_that_are_none_are_refused(tmp_path: Path, clockhand: Clockhand) -> None:
-    text = EXPERIMENT.read_text().replace('"devices/', f'"{ROOT}/experiments/devices/')
-    text = text.replace('"../', f'"{ROOT}/')
+    text = EXPERIMENT.read_text().replace('"../../', f'"{ROOT}/')
+    text = text.replace('"../devices/', f'"{ROOT}/experiments/devices/')
     wrong = {
         "no-toml.toml": ("question = ", "is not TOML"),
-        "unknown.toml": (text.replace("break_even =", "even ="), "the key 'break_even' is missing"),
-        "workload.toml": (text.replace('"gqview"', '"doom"'), "the workloads of desktop are"),
+        "unknown.toml": (text.replace("break_even]", "even]"), "required_hits asks nothing"),
+        "workload.toml": (text.replace("gqview =", "doom ="), "the workloads of desktop are"),
         "twice.toml": (text.replace("proxy.parquet", "web.parquet"), "no trace twice"),
         "ratios.toml": (text.replace('"100", ', ""), "the ratios of desktop lack 100"),
-        "device.toml": (text.replace('devices = ["hdd", ', "devices = ["), "servers lack hdd"),
-        "tlb.toml": (text.replace('tlb = "64"', 'tlbs = "64"'), "[desktop] unknown key 'tlbs'"),
+        "device.toml": (text.replace('devices = ["hdd", ', "devices = ["), "devices of required"),
+        "tlb.toml": (
+            text.replace('tlb = "64"', 'tlbs = "64"'),
+            "[part.desktop.translate] unknown key 'tlbs'",
+        ),
         "text.toml": (text.replace('["hdd", "slc-nand", "scm:ratio=1"]', '"hdd"'), "not a list"),
     }
     for name, (content, words) in wrong.items():
         (tmp_path / name).write_text(content)
         with pytest.raises(UsageError, match=re.escape(words)):
-            read_scm_experiment(tmp_path / name)
+            read_paper_experiment("scm", tmp_path / name)
     run = clockhand("reproduce", "scm", "--experiment", "ratios.toml")
     assert run.code == 2
     assert_one_sentence(run)
@@ -392,7 +389,8 @@ def test_measurements_without_a_disk_in_memory_are_refused(
         (tmp_path / name).write_text(content)
         with pytest.raises(UsageError, match=re.escape(words)):
             read_measured(tmp_path / name)
-    experiment = EXPERIMENT.read_text().replace("devices/scm-memory.toml", "user.toml")
+    experiment = EXPERIMENT.read_text().replace("../devices/scm-memory.toml", "user.toml")
+    experiment = experiment.replace('"../../', f'"{ROOT}/')
     (tmp_path / "experiment.toml").write_text(experiment)
     run = clockhand("reproduce", "scm", "--experiment", "experiment.toml")
     assert run.code == 2

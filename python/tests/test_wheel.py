@@ -30,7 +30,11 @@ REPRODUCED = {
     *ROOT.glob("traces/*.parquet"),
     *ROOT.glob("traces/files/*.parquet"),
     *ROOT.glob("traces/servers/calls/*.parquet"),
-    *(ROOT / "experiments" / f"{name}.toml" for name in ("craw", "cflru", "clock-dnv", "scm")),
+    *(
+        ROOT / "experiments" / paper / f"{name}.toml"
+        for paper in ("craw", "cflru", "clock-dnv", "scm")
+        for name in ("experiment", "claims", "report")
+    ),
     *ROOT.glob("traces/mobile/*.parquet"),
     ROOT / "experiments/devices/scm-memory.toml",
     *ROOT.glob("experiments/recipes/*.toml"),
@@ -148,10 +152,10 @@ def test_the_installed_command_brings_its_manual_pages(
 def test_the_installed_package_is_the_one_that_runs(environment: Path, tmp_path: Path) -> None:
     code = (
         "import clockhand, sys\n"
-        "from clockhand.reproduce.packaged import packaged_experiment\n"
+        "from clockhand.reproduce.packaged import packaged\n"
         "from clockhand.sweep import read_experiment\n"
         "print(clockhand.__file__)\n"
-        "print(*read_experiment(packaged_experiment('craw')).traces, sep='\\n')"
+        "print(*read_experiment(packaged('craw', 'experiment.toml')).traces, sep='\\n')"
     )
     done = subprocess.run(
         [environment / "bin/python", "-c", code], cwd=tmp_path, capture_output=True, text=True
@@ -193,8 +197,8 @@ def test_the_installed_command_reproduces_a_paper(
 ) -> None:
     """On one trace at five memory sizes, with an experiment beside the one that is installed."""
     [inputs] = environment.glob("lib/python*/site-packages/clockhand/reproduce/inputs")
-    text = (inputs / "experiments/craw.toml").read_text()
-    small = text.replace("../traces/*.parquet", str(inputs / "traces/sqlite3.parquet"))
+    text = (inputs / "experiments/craw/experiment.toml").read_text()
+    small = text.replace("../../traces/*.parquet", str(inputs / "traces/sqlite3.parquet"))
     (tmp_path / "craw.toml").write_text(small.replace("1%..100%", "4%,8%,20%,50%,100%"))
     run = installed("reproduce", "craw", "--experiment", "craw.toml", "--format", "json")
     assert run.code == 0, run.err

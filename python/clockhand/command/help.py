@@ -32,7 +32,7 @@ EXAMPLES = {
     "translate": "translate app.trace --page-size 4KiB,64KiB --tlb 64,1536/12 --memory 20%",
     "tier": "tier app.trace --fast 10%,25%,50% --policy lru,tpp,memtis --tiers cxl",
     "locality": "locality app.trace --report locality.html",
-    "sweep": "sweep experiments/craw.toml",
+    "sweep": "sweep experiments/craw/experiment.toml",
     "report": "report DATASET --html report.html",
     "reproduce": "reproduce craw --html craw.html",
     "run": "run --policy craw --memory 64MiB --swap swap.img -- python3 job.py",

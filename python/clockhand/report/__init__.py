@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from clockhand.study.facts import DeviceFacts, Facts, PolicyFacts, TraceFacts
 
 if TYPE_CHECKING:
-    from clockhand.reproduce.craw_report import render_reproduction
+    from clockhand.reproduce.report import render_reproduction
     from clockhand.studies.pages.charts import figures, pictures, write_plots
     from clockhand.studies.pages.report import render, write_report
 
@@ -25,7 +25,7 @@ ROOMS = {
     "figures": "clockhand.studies.pages.charts",
     "pictures": "clockhand.studies.pages.charts",
     "render": "clockhand.studies.pages.report",
-    "render_reproduction": "clockhand.reproduce.craw_report",
+    "render_reproduction": "clockhand.reproduce.report",
     "write_plots": "clockhand.studies.pages.charts",
     "write_report": "clockhand.studies.pages.report",
 }

@@ -1,35 +1,46 @@
-"""What the reports of reproductions share: the page, panels of lines, tables and titles."""
+"""The page of a reproduction: every claim with a verdict, the paper's tables, and its figures."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import altair as alt
 import polars as pl
 
-from clockhand.report.appearance import PAGE, Mark
-from clockhand.report.canvas import ROWS, Spec, as_spec
+from clockhand.report.appearance import BOUND_DASH, PAGE, Mark, marks
+from clockhand.report.canvas import CANVAS, ROWS, Spec, as_spec
 from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.words import number_text
-from clockhand.reproduce.claims import Claim, counted
-from clockhand.study.facts import Facts, printable, trace_label
+from clockhand.reproduce.figures import FIGURES, Lines
+from clockhand.reproduce.judge import Claim, counted
+from clockhand.reproduce.packaged import packaged_content
+from clockhand.reproduce.run import Reproduction
+from clockhand.studies.locality.charts import look, panel_chart, panel_records
+from clockhand.studies.locality.panels import topics
+from clockhand.studies.ssd.findings import geometry_line
+from clockhand.study.facts import printable, trace_label
+from clockhand.study.policies import BASELINE, BOUND, reads_the_future
 
+PAGE_TEMPLATE = Path(__file__).with_name("reproduction.html.j2")
 PANEL_HEIGHT = 190
 
 
-@dataclass(frozen=True)
-class Lines:
-    """One panel: lines over memory, over time, or over sizes each of which doubles the last."""
-
-    title: str
-    caption: str
-    x_title: str
-    y_title: str
-    series: tuple[str, ...]
-    records: list[dict[str, Any]]
-    is_logarithmic: bool
-    doubles_x: bool = False
+def render_reproduction(made: Reproduction) -> str:
+    """Return a reproduction as HTML text."""
+    report, results = packaged_content(made.paper, "report.toml"), made.results
+    page = report["page"]
+    parts = [_part(figure, report, results) for figure in report["figure"]]
+    traces = sum(results[of]["trace"].n_unique() for of in page["traces_of"] if of in results)
+    return template(PAGE_TEMPLATE).render(
+        title=title_of(page["paper"], made.claims, traces),
+        page=page,
+        claims=[printable(vars(claim)) for claim in made.claims],
+        paper_tables={name: _texts(table) for name, table in made.paper_tables.items()},
+        parts=parts,
+        facts=printable(made.facts),
+        payload=payload(parts),
+        geometries=[geometry_line(ssd) for ssd in made.facts.get("ssds", [])],
+    )
 
 
 def title_of(paper: str, claims: Collection[Claim], traces: int) -> str:
@@ -41,79 +52,87 @@ def title_of(paper: str, claims: Collection[Claim], traces: int) -> str:
     return f"{paper} on {inputs}: of {len(claims) - certain} claims {counts}{besides}"
 
 
-def shown_claims(claims: Collection[Claim]) -> list[dict[str, Any]]:
-    """Return claims as the page's template takes them."""
-    return [printable(vars(claim)) for claim in claims]
-
-
-def texts_of(table: pl.DataFrame) -> tuple[list[tuple[str, bool]], list[tuple[str, ...]]]:
-    """Return the columns of a table, each with whether it is numeric, and its rows as text."""
+def _texts(table: pl.DataFrame) -> tuple[list[tuple[str, bool]], list[tuple[str, ...]]]:
+    """The columns of a table, each with whether it is numeric, and its rows as text."""
     columns = [(name, kind.is_numeric()) for name, kind in table.schema.items()]
     return columns, [tuple(number_text(value) for value in row) for row in table.iter_rows()]
 
 
-def labels_of(rows: pl.DataFrame, facts: Facts) -> dict[str, str]:
-    """Return each trace with the workload that it stands for."""
-    pairs = rows.select("trace", "workload").unique(maintain_order=True).iter_rows()
-    return {trace: f"{trace_label(trace, facts)}, for {workload}" for trace, workload in pairs}
-
-
-def page_of(
-    page_template: Path,
-    *,
-    paper: str,
-    traces: int,
-    claims: Collection[Claim],
-    paper_tables: Mapping[str, pl.DataFrame],
-    parts: Sequence[Part],
-    facts: Any,
-    **more: Any,
-) -> str:
-    """Return a reproduction on this many traces as HTML text: claims, the paper's tables, figures.
-
-    ``more`` is what the paper's own template shows besides.
-    """
-    return template(page_template).render(
-        title=title_of(paper, claims, traces),
-        claims=shown_claims(claims),
-        paper_tables={name: texts_of(table) for name, table in paper_tables.items()},
-        parts=parts,
-        facts=printable(facts),
-        payload=payload(parts),
-        **more,
-    )
-
-
-def draw_part(
-    key: str,
-    title: str,
-    text: str,
-    panels: Mapping[str, Sequence[Lines]],
-    labels: Mapping[str, str],
-    everywhere: Mapping[str, Mark],
-) -> Part:
-    """Draw one of the paper's figures, a row of panels per trace."""
+def _part(figure: Mapping[str, Any], report: Mapping[str, Any], results: Mapping[str, Any]) -> Part:
+    """One of the paper's figures, a row of panels per trace."""
+    tables = [results[name] for name in figure["of"] if name in results]
+    facts, label = results["facts"], figure.get("label", "{trace}")
+    if figure["draw"] == "locality":
+        return _locality_part(figure, tables[0], tables[1], facts)
+    looks = _looks(report.get("looks", {}).get(figure.get("looks")), results)
     rows: list[tuple[str, list[Figure]]] = []
     records: list[dict[str, Any]] = []
-    for index, (trace, of_trace) in enumerate(panels.items()):
+    drawn = FIGURES[figure["draw"]](figure["panel"], *tables)
+    for index, (trace, of_trace) in enumerate(drawn):
         figures = []
         for position, lines in enumerate(of_trace):
-            identity = f"{key}-{index}-{position}"
-            looks = [_look(name, place, everywhere) for place, name in enumerate(lines.series)]
+            identity = f"{figure['key']}-{index}-{position}"
+            marked = [_look(name, place, looks) for place, name in enumerate(lines.series)]
             records += [{"panel": identity, **record} for record in lines.records]
-            series = [
-                (name, color, dash) for name, (color, dash) in zip(lines.series, looks, strict=True)
-            ]
-            chart = _chart(lines, identity, looks)
+            series = [(name, *mark) for name, mark in zip(lines.series, marked, strict=True)]
+            chart = _chart(lines, identity, marked)
             figures.append(Figure(identity, lines.title, lines.caption, chart, series=series))
-        rows.append((labels[trace], figures))
-    return Part(key, title, text, rows, records)
+        rows.append((_labelled(label, trace, tables[0], facts), figures))
+    return Part(figure["key"], figure["title"], figure["text"], rows, records)
 
 
-def _look(series: str, place: int, everywhere: Mapping[str, Mark]) -> tuple[str, tuple[int, ...]]:
-    if series in everywhere:
-        return everywhere[series].color, everywhere[series].dash
+def _labelled(label: str, trace: str, rows: Any, facts: Any) -> str:
+    """What stands above the panels of a trace, or of what stands in its place."""
+    if not label:
+        return trace
+    if "{workload}" not in label:
+        return label.format(trace=trace_label(trace, facts))
+    [workload] = rows.filter(pl.col("trace") == trace)["workload"].unique()
+    return label.format(trace=trace_label(trace, facts), workload=workload)
+
+
+def _looks(said: Mapping[str, Any] | None, results: Mapping[str, Any]) -> dict[str, Mark]:
+    """How series look in every panel; nothing where they look as they stand in each."""
+    if said is None:
+        return {}
+    if "of" in said:  # Policies of a sweep, with the bound.
+        names = [
+            it for it in results[said["of"]]["policy"].unique(maintain_order=True) if it != BOUND
+        ]
+        offline = {name for name in names if reads_the_future(name)}
+        drawn = [*marks(names, {BASELINE}, offline, PAGE), Mark(BOUND, PAGE.muted, "", BOUND_DASH)]
+    else:
+        drawn = marks(said["series"], {said["series"][0]}, set(said.get("offline", ())), PAGE)
+    return {mark.policy: mark for mark in drawn}
+
+
+def _look(series: str, place: int, looks: Mapping[str, Mark]) -> tuple[str, tuple[int, ...]]:
+    if series in looks:
+        return looks[series].color, looks[series].dash
     return PAGE.series[place], ((1, 0), (7, 3), (2, 2), (8, 2, 2, 2))[place]
+
+
+def _locality_part(
+    figure: Mapping[str, Any],
+    localities: Mapping[str, pl.DataFrame],
+    table: pl.DataFrame,
+    facts: Any,
+) -> Part:
+    """The CRAW paper's Figures 2 to 5, as the locality report draws them."""
+    traces = table["trace"].unique(maintain_order=True).to_list()
+    topic = topics(localities, traces)[0]
+    rows: list[tuple[str, list[Figure]]] = []
+    records: list[dict[str, Any]] = []
+    for index, (trace, row) in enumerate(zip(traces, topic.rows, strict=True)):
+        figures = []
+        for panel in row.panels:
+            identity = f"{figure['key']}-{index}-{panel.key}"
+            records += panel_records(panel, identity)
+            chart = panel_chart(panel, identity, CANVAS)
+            series = [(name, *look(name, PAGE)) for name in panel.series]
+            figures.append(Figure(identity, panel.title, panel.caption, chart, series=series))
+        rows.append((trace_label(trace, facts), figures))
+    return Part(figure["key"], figure["title"], topic.text, rows, records)
 
 
 def _x(lines: Lines) -> alt.X:

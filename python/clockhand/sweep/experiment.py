@@ -32,9 +32,9 @@ VIEWS = (OWN_VIEW, "paper", "bus", "fault")
 GLOB_CHARACTERS = frozenset("*?[")
 KEYS = (
     "question", "expected", "traces", "trace_format", "views", "seed", "memory_budget", "dataset",
-    "analysis",
+    "analysis", "part",
 )  # fmt: skip
-"""What every experiment may have beside the table of its study."""
+"""What every experiment may have beside the table of its study; parts are for reproductions."""
 
 
 @dataclass(frozen=True)

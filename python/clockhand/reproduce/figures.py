@@ -1,0 +1,279 @@
+"""Figures of papers beside ours: the lines of each panel, for each trace.
+
+``report.toml`` of a paper says which results a figure shows, and how each of its panels looks. A
+panel says its title, its axes and, unless its lines follow from the results, its ``series``.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from clockhand.report.words import byte_text, number_text, time_unit
+from clockhand.reproduce.measured import Measured
+from clockhand.reproduce.measures.cflru import KERNELS, replaced
+from clockhand.reproduce.measures.clock_dnv import per_run
+from clockhand.study.policies import BASELINE
+
+MOST_POINTS = 400
+MOST_LINES = 3
+"""Memory sizes that a panel shows: more lines have no look of their own."""
+
+MOST_RATIOS = 4
+
+Panel = Mapping[str, Any]
+Records = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Lines:
+    """One panel: lines over memory, over time, or over sizes each of which doubles the last."""
+
+    title: str
+    caption: str
+    x_title: str
+    y_title: str
+    series: tuple[str, ...]
+    records: Records
+    is_logarithmic: bool
+    doubles_x: bool = False
+
+
+Figure = Iterator[tuple[str, list[Lines]]]
+"""Traces with their panels."""
+
+
+def _lines(panel: Panel, series: Iterable[str], records: Records, **own: str) -> Lines:
+    """A panel as the file has it, but for what ``own`` says of it."""
+    said = {**panel, **own}
+    return Lines(
+        said["title"], said.get("caption", ""), said["x"], said["y"], tuple(series), records,
+        said.get("logarithmic", False), said.get("doubles_x", False),
+    )  # fmt: skip
+
+
+def _present(series: Iterable[str], records: Records) -> list[str]:
+    present = {record["series"] for record in records}
+    return [name for name in series if name in present]
+
+
+def _each_trace(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
+    for group in rows.partition_by("trace", maintain_order=True):
+        yield group["trace"][0], group
+
+
+def _over_memory(rows: pl.DataFrame, panel: Panel) -> Lines:
+    """Lines of the columns series and y over the share of the footprint."""
+    chosen = rows.filter(pl.col("series").is_in(panel["series"]))
+    records = (
+        chosen.unique(["series", "frames"], keep="first", maintain_order=True)
+        .select(
+            "series",
+            (100 * pl.col("memory_share")).alias("x"),
+            pl.col("y").cast(pl.Float64),
+            pl.format("{} frames", "frames").alias("at"),
+        )
+        .to_dicts()
+    )
+    return _lines(panel, _present(panel["series"], records), records)
+
+
+def policies(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
+    """Policies over memory: a column, or I/O time over CLOCK's (``relative``)."""
+    clock = rows.filter(pl.col("policy") == BASELINE).select(
+        "trace", "frames", pl.col("io_time_us").alias("clock_us")
+    )
+    joined = rows.join(
+        clock.unique(["trace", "frames"]), on=["trace", "frames"], how="left", maintain_order="left"
+    )
+    ratio = pl.when(pl.col("clock_us") > 0).then(pl.col("io_time_us") / pl.col("clock_us"))
+    named = joined.with_columns(pl.col("policy").alias("series"), ratio.alias("relative"))
+    for trace, of_trace in _each_trace(named):
+        lines = []
+        for panel in panels:
+            y = pl.col(panel["column"])
+            # A logarithmic axis has no place for nothing.
+            shown = pl.when(y > 0).then(y) if panel.get("logarithmic") else y
+            lines.append(_over_memory(of_trace.with_columns(shown.alias("y")), panel))
+        yield trace, lines
+
+
+def areas(panels: Sequence[Panel], gauges: pl.DataFrame, rows: pl.DataFrame) -> Figure:
+    """The desired sizes of CRAW's areas, at page faults."""
+    [panel] = panels
+    for trace in rows["trace"].unique(maintain_order=True):
+        of_trace = gauges.filter(
+            (pl.col("trace") == trace) & pl.col("gauge").is_in(list(panel["gauges"]))
+        )
+        records = of_trace.select(
+            pl.col("gauge").replace_strict(panel["gauges"], return_dtype=pl.String).alias("series"),
+            pl.col("fault").alias("x"),
+            pl.col("value").alias("y"),
+            pl.format("fault {}", "fault").alias("at"),
+        ).to_dicts()
+        frames = of_trace["frames"].max()
+        caption = f"{number_text(frames)} page frames." if frames is not None else "No page leaves."
+        yield trace, [_lines(panel, panel["gauges"].values(), records, caption=caption)]
+
+
+def windows(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
+    """The probability of a future reference by position in an LRU list."""
+    [panel] = panels
+    [series] = panel["series"]
+    for trace, of_trace in _each_trace(rows):
+        thinned = of_trace.gather_every(max(1, len(of_trace) // MOST_POINTS))
+        probability = pl.col("future_reference_probability")
+        shown = thinned.filter(probability.is_not_null()).select("position", probability)
+        records = [
+            {"series": series, "x": position, "y": y, "at": f"position {position}"}
+            for position, y in shown.iter_rows()
+        ]
+        if records:
+            window = of_trace["predicted_window"][0]
+            title = f"Predicted window: {window:,} of {len(of_trace):,} pages"
+            yield trace, [_lines(panel, [series], records, title=title)]
+
+
+def costs(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
+    """Weighted counts of policies over those of LRU."""
+    yield from _relative(panels, rows.with_columns(pl.col("policy").alias("series")))
+
+
+def kernels(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
+    """Weighted counts of the paper's four kernels over those of plain Linux."""
+    names = [
+        (*kernel, name) for kernel, name in zip(KERNELS.values(), panels[0]["series"], strict=True)
+    ]
+    named = pl.DataFrame(names, ["policy", "read_ahead", "series"], orient="row")
+    yield from _relative(
+        panels, rows.join(named, on=["policy", "read_ahead"], how="inner", maintain_order="left")
+    )
+
+
+def _relative(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
+    """Costs over those of the first series with as much memory, where pages are replaced."""
+    key = ["trace", "frames"]
+    shown = replaced(rows)
+    first = shown.filter(pl.col("series") == panels[0]["series"][0])
+    others = first.select(*key, pl.col("cost").alias("others")).unique(key)
+    joined = shown.join(others, on=key, how="left", maintain_order="left")
+    over = joined.filter(pl.col("others") > 0).with_columns(
+        (pl.col("cost") / pl.col("others")).alias("y")
+    )
+    for trace, of_trace in _each_trace(over):
+        yield (
+            trace,
+            [_over_memory(of_trace.sort("frames", maintain_order=True), it) for it in panels],
+        )
+
+
+def buffers(panels: Sequence[Panel], *parts: pl.DataFrame) -> Figure:
+    """Counts of write buffers over their sizes, per run of the trace."""
+    mib = pl.col("buffer_pages") * pl.col("page_bytes") / (1 << 20)
+    for trace, of_trace in _each_trace(pl.concat(parts)):
+        lines = []
+        for panel in panels:
+            records = of_trace.filter(pl.col("policy").is_in(panel["series"])).select(
+                pl.col("policy").alias("series"),
+                mib.alias("x"),
+                per_run(panel["column"]).cast(pl.Float64).alias("y"),
+                pl.format("{} pages", "buffer_pages").alias("at"),
+            ).to_dicts()  # fmt: skip
+            lines.append(_lines(panel, _present(panel["series"], records), records))
+        yield trace, lines
+
+
+def latencies(panels: Sequence[Panel], measured: Measured) -> Figure:
+    """How long reads take over their sizes; one machine stands in the place of a trace."""
+    [panel] = panels
+    series = {"storage": measured.read, "page cache": measured.cached}
+    records = [
+        {"series": name, "x": size / 1024, "y": point.median_us,
+         "at": f"requests of {byte_text(size)}, "
+               f"99 % of them within {point.p1_us:.3g} to {point.p99_us:.3g} µs"}
+        for name, points in series.items()
+        for size, point in sorted(points.items())
+    ]  # fmt: skip
+    yield f"{measured.machine}, measured on {measured.date}", [_lines(panel, series, records)]
+
+
+def caches(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
+    """The time of a server's references over the size of its cache."""
+    for trace, of_trace in _each_trace(rows.filter(pl.col("insert") == "copy")):
+        yield trace, [_over_capacity(of_trace, panel) for panel in panels]
+
+
+def _over_capacity(rows: pl.DataFrame, panel: Panel) -> Lines:
+    of_device = rows.filter(pl.col("device") == panel["device"])
+    unit, unit_us = time_unit(of_device["time_without_cache_us"])
+    records = [
+        {"series": name, "x": 100 * row["capacity_share"], "y": row[column] / unit_us,
+         "at": f"{row['capacity']:,} blocks"}
+        for name, (column, admission) in panel["series"].items()
+        for row in of_device.filter(pl.col("admission") == admission).to_dicts()
+    ]  # fmt: skip
+    return _lines(panel, panel["series"], records, caption=unit, y=unit)
+
+
+def pages(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
+    """A column over page sizes, with a line for each memory size."""
+    memory = rows["memory"].unique(maintain_order=True).to_list()[:MOST_LINES]
+    named = rows.filter(pl.col("memory").is_in(memory)).with_columns(series="memory")
+    for trace, of_trace in _each_trace(named):
+        chosen = (of_trace.filter(pl.col("storage_ratio") == panel["ratio"]) for panel in panels)
+        yield trace, [_over_pages(*pair, memory) for pair in zip(panels, chosen, strict=True)]
+
+
+def _over_pages(panel: Panel, rows: pl.DataFrame, series: Sequence[str]) -> Lines:
+    records = [
+        {"series": row["series"], "x": row["page_bytes"] / 1024,
+         "y": panel.get("factor", 1.0) * row[panel["column"]],
+         "at": f"pages of {byte_text(row['page_bytes'])}"}
+        for row in rows.to_dicts()
+    ]  # fmt: skip
+    return _lines(panel, series, records)
+
+
+def mobile(panels: Sequence[Panel], rows: pl.DataFrame, tlbs: pl.DataFrame) -> Figure:
+    """A program's TLB over its entries, and what follows from its page size."""
+    over_entries, *over_pages, over_ratios = panels
+    for trace, of_trace in _each_trace(rows):
+        entries = [
+            {"series": trace, "x": row["tlb_entries"], "y": 100 * row["tlb_hit_ratio"],
+             "at": f"{row['tlb_entries']} entries"}
+            for row in tlbs.filter(pl.col("trace") == trace).to_dicts()
+        ]  # fmt: skip
+        ratio = pl.col("storage_ratio")
+        ratios = of_trace["storage_ratio"].unique(maintain_order=True).to_list()
+        names = {it: "as fast as memory" if it == 1.0 else f"{it:,.0f} times slower"
+                 for it in ratios[:MOST_RATIOS]}  # fmt: skip
+        first = of_trace.filter(ratio == ratios[0]).with_columns(series="trace")
+        shown = of_trace.filter(ratio.is_in(list(names)))
+        named = shown.with_columns(series=ratio.replace_strict(names, return_dtype=pl.String))
+        yield (
+            trace,
+            [
+                _lines(over_entries, [trace], entries),
+                *(_over_pages(panel, first, [trace]) for panel in over_pages),
+                _over_pages(over_ratios, named, list(names.values())),
+            ],
+        )
+
+
+FIGURES: Mapping[str, Callable[..., Figure]] = {
+    draw.__name__: draw
+    for draw in (
+        areas,
+        buffers,
+        caches,
+        costs,
+        kernels,
+        latencies,
+        mobile,
+        pages,
+        policies,
+        windows,
+    )
+}
+"""What ``report.toml`` may name."""

@@ -1,0 +1,293 @@
+"""The claims of a paper, and the rules that judge them.
+
+A paper's ``claims.toml`` says of each claim what the paper says and where, which measure takes our
+numbers from which tables, and which rule judges them. The rules are the same for all papers. A
+number is *reproduced* if ours lies within a tenth of the paper's, above or below; a range if both
+of its ends do. A statement about all cases is *reproduced* if it holds in nine of ten of ours. What
+has the paper's sign, or holds in more than half of the cases, but not so, is *direction only*; what
+has the other sign, or holds in at most half of them, is *contradicted*. Where the paper's words can
+be read in several ways, each reading is a claim of its own with a verdict of its own.
+"""
+
+import importlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from statistics import median
+from typing import Any, cast
+
+import polars as pl
+
+from clockhand.report.words import percent
+from clockhand.reproduce.packaged import packaged_content
+
+TOLERANCE = 0.1
+"""A number is met within this share of the paper's, on both sides."""
+
+NEARLY_ALL = 0.9
+"""The share of the cases in which a statement about all of them must hold."""
+
+Evidence = tuple[tuple[str, ...], ...]
+"""A small table as text; its first row has the headings."""
+
+Values = Sequence[Any]
+"""What a measure gives to a rule: numbers, or whether something holds in each case."""
+
+
+class Verdict(StrEnum):
+    """What our numbers say about a claim."""
+
+    REPRODUCED = "reproduced"
+    DIRECTION = "direction only"
+    CONTRADICTED = "contradicted"
+    UNTESTABLE = "not testable here"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim of a paper, in one reading, beside our numbers.
+
+    Attributes:
+        key: A short name.
+        place: Where in the paper it stands.
+        quote: The paper's words.
+        rule: What must hold of our numbers for which verdict.
+        verdict: What follows from the rule.
+        found: Our number, with its spread.
+        paper: The paper's number, where it has one.
+        reading: How the paper's words are read, where they can be read in several ways.
+        why: What in the data makes it so.
+        evidence: The numbers behind it.
+        by_construction: Whether it holds whatever the numbers are; such a claim is not counted.
+    """
+
+    key: str
+    place: str
+    quote: str
+    rule: str
+    verdict: Verdict
+    found: str
+    paper: str = ""
+    reading: str = ""
+    why: str = ""
+    evidence: Evidence = ()
+    by_construction: bool = False
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a measure takes from the tables: values for a rule, the numbers behind them, and words
+    that the texts of a claim name in braces."""
+
+    values: Values
+    evidence: Evidence = ()
+    words: Mapping[str, str] = field(default_factory=dict)
+
+
+class NotTestableError(Exception):
+    """Our tables do not have what a measure needs; the text says why."""
+
+
+def judged_number(ours: float, paper: float) -> Verdict:
+    """Judge a number whose sign is the direction: a gain, or what is above or below a baseline."""
+    if _is_near(ours, paper):
+        return Verdict.REPRODUCED
+    return Verdict.DIRECTION if ours * paper > 0 else Verdict.CONTRADICTED
+
+
+def judged_range(ours: Collection[float], low: float, high: float) -> Verdict:
+    """Judge a range of gains by the least, the greatest and the mean of ours."""
+    if not ours:
+        return Verdict.UNTESTABLE
+    if _is_near(min(ours), low) and _is_near(max(ours), high):
+        return Verdict.REPRODUCED
+    return Verdict.DIRECTION if sum(ours) / len(ours) > 0 else Verdict.CONTRADICTED
+
+
+def judged_cases(held: Collection[bool]) -> Verdict:
+    """Judge a statement about all cases by those of ours in which it holds."""
+    if not held:
+        return Verdict.UNTESTABLE
+    share = sum(held) / len(held)
+    if share >= NEARLY_ALL:
+        return Verdict.REPRODUCED
+    return Verdict.DIRECTION if share > 0.5 else Verdict.CONTRADICTED
+
+
+def judged_most(held: Collection[bool]) -> Verdict:
+    """Judge a statement about most cases by those of ours in which it holds."""
+    if not held:
+        return Verdict.UNTESTABLE
+    return _yes(sum(held) > len(held) / 2)
+
+
+def judged_alike(differences: Values, within: float, nearly: float) -> Verdict:
+    """Judge whether most differences are small; direction only if their median nearly is."""
+    verdict = judged_most([difference <= within for difference in differences])
+    is_nearly = verdict is Verdict.CONTRADICTED and median(differences) <= nearly
+    return Verdict.DIRECTION if is_nearly else verdict
+
+
+def _is_near(ours: float, paper: float) -> bool:
+    # The end of a tolerance belongs to it, whatever binary64 makes of a tenth.
+    return abs(ours - paper) <= TOLERANCE * abs(paper) * (1 + 1e-9)
+
+
+def _yes(holds: bool) -> Verdict:
+    return Verdict.REPRODUCED if holds else Verdict.CONTRADICTED
+
+
+NUMBER = (
+    "Reproduced within a tenth of the paper's number, above or below; direction only with its "
+    "sign; else contradicted."
+)
+RULES: Mapping[str, tuple[Callable[[Values, Mapping[str, Any]], Verdict], str]] = {
+    "mean": (lambda ours, it: judged_number(sum(ours) / len(ours), it["paper"]), NUMBER),
+    "greatest": (lambda ours, it: judged_number(max(ours), it["paper"]), NUMBER),
+    "range": (
+        lambda ours, it: judged_range(ours, *it["paper"]),
+        "Reproduced if both ends are within a tenth of the paper's, above or below; direction only "
+        "if the mean has its sign; else contradicted.",
+    ),
+    "cases": (
+        lambda held, it: judged_cases(held),
+        "Reproduced if in nine of ten cases or more; direction only if in more than half; else "
+        "contradicted.",
+    ),
+    "most": (
+        lambda held, it: judged_most(held),
+        "Reproduced if in more than half of the cases, else contradicted.",
+    ),
+    "alike": (lambda ours, it: judged_alike(ours, it["within"], it["nearly"]), ""),
+    "exists": (lambda held, it: _yes(any(held)), ""),
+    "all": (lambda held, it: _yes(all(held)), ""),
+}
+"""By name, how a rule judges our values beside the claim, and what it says of itself."""
+
+NUMBERS = ("mean", "greatest", "range")
+TEXTS = ("what", "found", "says", "reading", "why")
+OWN = {
+    *TEXTS, "key", "place", "quote", "tables", "measure", "rule", "rule_text", "paper",
+    "by_construction", "readings", "nearly",
+}  # fmt: skip
+"""What a claim in ``claims.toml`` may say; everything else is an argument of its measure."""
+
+
+def judge(paper: str, tables: Mapping[str, Any]) -> list[Claim]:
+    """Judge a paper's claims, in its order: all those whose tables are there.
+
+    Args:
+        paper: The paper's short name.
+        tables: What claims are judged by: what the parts of the paper's experiment gave, by name.
+    """
+    content = packaged_content(paper, "claims.toml")
+    claims = (
+        _judged(content, claim, tables)
+        for claim in _readings(content)
+        if all(name in tables for name in claim.get("tables", ()))
+    )
+    return [claim for claim in claims if claim is not None]
+
+
+def measure_of(name: str) -> Callable[..., Found | None]:
+    """Return the measure that a claim names: a file of ``measures``, and a function of it."""
+    file, _, function = name.partition(".")
+    measures = importlib.import_module(f"clockhand.reproduce.measures.{file}")
+    return cast(Callable[..., Found | None], getattr(measures, function))
+
+
+def _readings(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Each claim in each of its readings, over what the file says of its measure and of all."""
+    for claim in content["claim"]:
+        shared = content.get("measure", {}).get(claim.get("measure"), {})
+        readings = claim.get("readings", [{}])
+        for reading in content["readings"][readings] if isinstance(readings, str) else readings:
+            keys = (claim["key"], reading.get("key", ""))
+            whole = {**content.get("defaults", {}), **shared, **claim, **reading}
+            yield {**whole, "key": "-".join(key for key in keys if key)}
+
+
+def _judged(
+    content: Mapping[str, Any], claim: dict[str, Any], tables: Mapping[str, Any]
+) -> Claim | None:
+    """The claim with its verdict; none if the tables do not have what its reading is about."""
+    shown = signed if content.get("shares") == "signed" else percent
+    own = (claim["key"], claim["place"], claim["quote"])
+    arguments = {name: value for name, value in claim.items() if name not in OWN}
+    try:
+        if claim["rule"] == "untestable":
+            raise NotTestableError(claim["why"].format_map(content.get("words", {})))
+        found = measure_of(claim["measure"])(
+            *(tables[name] for name in claim["tables"]), **arguments
+        )
+    except NotTestableError as error:
+        return Claim(*own, "Not testable here.", Verdict.UNTESTABLE, "–", why=str(error))
+    if found is None:
+        return None
+    paper = claim.get("paper")
+    judging, sentence = RULES[claim["rule"]]
+    is_empty = claim["rule"] in NUMBERS and not found.values
+    words = {
+        **content.get("words", {}), **arguments, **_in_words(found.values, shown),
+        "paper": "" if paper is None else _in_text(paper, shown), **found.words,
+    }  # fmt: skip
+    text = {name: str(claim.get(name, "")).format_map(words) for name in (*TEXTS, "rule_text")}
+    rule = [text["rule_text"]] if text["rule_text"] else [text["what"], sentence]
+    return Claim(
+        *own,
+        " ".join(part for part in (*rule, content.get("caveat")) if part),
+        Verdict.UNTESTABLE if is_empty else judging(found.values, claim),
+        "–" if is_empty else text["found"],
+        paper=text["says"] or str(words["paper"]),
+        reading=text["reading"],
+        why=text["why"],
+        evidence=found.evidence,
+        by_construction=claim.get("by_construction", False),
+    )
+
+
+def signed(share: float) -> str:
+    """Return a share as a percentage with its sign; what rounds to nothing has a plus."""
+    return f"{round(100 * share, 1) + 0.0:+.1f} %"
+
+
+def _in_text(paper: Any, shown: Callable[[float], str]) -> str:
+    """The paper's number or range; other kinds say themselves in words."""
+    return " to ".join(map(shown, paper if isinstance(paper, list) else [paper]))
+
+
+def _in_words(values: Values, shown: Callable[[float], str]) -> dict[str, Any]:
+    """What the texts of a claim may say of its values."""
+    if not values:
+        return {"held": 0, "cases": 0, **dict.fromkeys(("least", "greatest", "mean"), "–")}
+    mean = sum(values) / len(values)
+    ends = {"least": shown(min(values)), "greatest": shown(max(values))}
+    counts = {"held": sum(map(bool, values)), "cases": len(values)}
+    return {**counts, **ends, "mean": shown(mean)}
+
+
+def claim_table(claims: Collection[Claim]) -> pl.DataFrame:
+    """Return claims as a table, a row each."""
+    columns: Mapping[str, Callable[[Claim], str]] = {
+        "claim": lambda claim: claim.key,
+        "place": lambda claim: claim.place,
+        "reading": lambda claim: claim.reading,
+        "verdict": lambda claim: str(claim.verdict),
+        "counted": lambda claim: "no, true by construction" if claim.by_construction else "yes",
+        "paper": lambda claim: claim.paper,
+        "found": lambda claim: claim.found,
+        "quote": lambda claim: claim.quote,
+    }
+    texts = {
+        name: [text(claim).replace("\u00a0", " ") for claim in claims]
+        for name, text in columns.items()
+    }
+    return pl.DataFrame(texts)
+
+
+def counted(claims: Collection[Claim]) -> dict[Verdict, int]:
+    """Return how many claims have which verdict, without those that are true by construction."""
+    return {
+        verdict: sum(claim.verdict is verdict for claim in claims if not claim.by_construction)
+        for verdict in Verdict
+    }

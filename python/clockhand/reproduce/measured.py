@@ -1,0 +1,73 @@
+"""What ``clockhand measure --memory`` found on one machine, as the SCM paper's Figure 1 asks."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clockhand._engine import UsageError
+from clockhand.study.toml import toml_content
+
+READ, CACHED, COPIED = "ram_disk_read", "ram_disk_buffered", "memory_copy"
+
+
+@dataclass(frozen=True)
+class MeasuredPoint:
+    """How long requests of one size took: the first percentile, the median and the 99th."""
+
+    p1_us: float
+    median_us: float
+    p99_us: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured on one machine; an operation has a point for each size in bytes.
+
+    Attributes:
+        machine: System, processor and processors.
+        date: When.
+        read: A read from a file system whose storage is memory.
+        cached: The same from the page cache.
+        copied: A copy from memory to memory.
+    """
+
+    machine: str
+    date: str
+    read: Mapping[int, MeasuredPoint]
+    cached: Mapping[int, MeasuredPoint]
+    copied: Mapping[int, MeasuredPoint]
+
+
+def read_measured(path: Path) -> Measured:
+    """Read what was measured on a machine where all of it could be.
+
+    Raises:
+        UsageError: the file does not hold it.
+        OSError: the file cannot be read.
+    """
+    try:
+        content = toml_content(path.read_text(encoding="utf-8"))["measured"]
+        points = {operation: _points(content, operation) for operation in (READ, CACHED, COPIED)}
+        if not (set(points[READ]) == set(points[CACHED]) == set(points[COPIED])):
+            raise ValueError("the operations were not measured at the same sizes")
+        if not points[READ]:
+            raise ValueError(f"there is no {READ}")
+        return Measured(str(content["machine"]), str(content["date"]), *points.values())
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UsageError(
+            f"{path}: this is no measurement of memory with a disk in memory ({error}); make one "
+            "with `clockhand measure --memory --out FILE` as root"
+        ) from error
+
+
+def _points(content: Mapping[str, Any], operation: str) -> dict[int, MeasuredPoint]:
+    points = {}
+    for point in content["points"]:
+        if point["operation"] == operation:
+            times = [float(point[name]) for name in ("p1_us", "p50_us", "p99_us")]
+            if not 0 < times[0] <= times[1] <= times[2] < math.inf:
+                raise ValueError(f"the times of {operation} are not in order")
+            points[int(point["bytes"])] = MeasuredPoint(*times)
+    return points

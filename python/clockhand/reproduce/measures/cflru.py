@@ -1,0 +1,183 @@
+"""Measures of the CFLRU paper: weighted counts of its policies, and of its four kernels.
+
+A cost is a weighted count: pages read, and eight times the pages written (section 4.1).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from clockhand.reproduce.judge import Evidence, Found, NotTestableError, signed
+
+WINDOWS = tuple(f"cflru:window_share=1/{x}" for x in range(1, 7))
+"""Section 4.2: ``S/x``, where ``x`` varies from 1 to 6."""
+
+COST = (pl.col("read_ios") + 8 * pl.col("write_ios")).cast(pl.Float64).alias("cost")
+PAPERS_FRAMES = 4096
+"""16 MB in pages of 4 KiB."""
+
+KERNELS = {
+    "plain": ("linux24", "file:3-31"),
+    "no-readahead": ("linux24", "none"),
+    "static": ("linux24-cflru", "none"),
+    "dynamic": ("linux24-cflru:dynamic=true", "none"),
+}
+"""The paper's four kernels: policy and read-ahead."""
+
+Kernels = Mapping[str, dict[str, Any]]
+"""A row for each of the paper's four kernels."""
+
+
+def replaced(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of programs and memories for which pages are replaced, with their cost.
+
+    A program that deletes its files may never fill a memory that is smaller than what it touches;
+    all policies are equal then.
+    """
+    evicts = (pl.col("clean_evictions") + pl.col("dirty_evictions") > 0).any()
+    return rows.filter(evicts.over("workload", "frames")).with_columns(COST)
+
+
+def costs(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the cost of each of the paper's four algorithms, with CFLRU's best window.
+
+    Returns:
+        The columns workload, LRU, CFLRU-static, window, CFLRU-dynamic and MIN.
+    """
+    found = []
+    for (workload,), cells in rows.group_by("workload", maintain_order=True):
+        cost = _by_policy(cells, "cost")
+        window = min(WINDOWS, key=cost.__getitem__)
+        share = f"S/{window.rpartition('/')[2]}"
+        found.append(
+            (workload, cost["lru"], cost[window], share, cost["cflru-dynamic"], cost["min"])
+        )
+    text, number = pl.String, pl.Float64
+    schema = {"workload": text, "LRU": number, "CFLRU-static": number, "window": text,
+              "CFLRU-dynamic": number, "MIN": number}  # fmt: skip
+    return pl.DataFrame(found, schema, orient="row")
+
+
+def at_memory(rows: pl.DataFrame, papers_mb: Mapping[str, float] | None = None) -> pl.DataFrame:
+    """Return the rows at 16 MiB, or at the share of what the paper's program used that this is."""
+    short = replaced(rows)
+    if papers_mb is None:
+        return short.filter(pl.col("frames") == PAPERS_FRAMES)
+    papers = {name: 16 / used for name, used in papers_mb.items()}
+    share = pl.col("workload").replace_strict(papers, return_dtype=pl.Float64)
+    away = short.with_columns((pl.col("memory_share") - share).abs().alias("away"))
+    return away.filter(pl.col("away") == pl.col("away").min().over("workload"))
+
+
+def _by_policy(cells: pl.DataFrame, column: str) -> dict[str, Any]:
+    return dict(cells.select("policy", column).iter_rows())
+
+
+def _cells(*parts: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The rows of each program and memory size at which pages are replaced."""
+    for rows in parts:
+        yield from replaced(rows).partition_by("workload", "frames", maintain_order=True)
+
+
+def _changes(values: Sequence[float], evidence: Evidence) -> Found:
+    if not values:
+        raise NotTestableError("No program of ours fills this memory.")
+    cases = "1 case" if len(values) == 1 else f"{len(values)} cases"
+    return Found(values, evidence, {"cases": cases})
+
+
+def times_of_write(*, read: Sequence[float], write: Sequence[float]) -> Found:
+    """Say how often a write takes the time and the energy of a read."""
+    time, energy = (f"{many / one:.2f}" for one, many in zip(read, write, strict=True))
+    return Found([True], (), {"time": time, "energy": energy})
+
+
+def in_order_of_window(*parts: pl.DataFrame, column: str, falls: bool) -> Found:
+    """Ask of each program and memory whether a count never rises, or falls, with the window."""
+    held = []
+    for cells in _cells(*parts):
+        counts = _by_policy(cells, column)
+        ordered = [counts[policy] for policy in reversed(WINDOWS)]
+        held.append(ordered == sorted(ordered, reverse=not falls))
+    return Found(held)
+
+
+def change_of_cost(
+    rows: pl.DataFrame, *, of: str, against: str, papers_mb: Mapping[str, float] | None = None
+) -> Found:
+    """Measure by which share an algorithm costs more than another, program by program."""
+    table = costs(at_memory(rows, papers_mb))
+    changes = [row[of] / row[against] - 1 for row in table.iter_rows(named=True)]
+    lines = (
+        tuple(f"{value:,.0f}" if isinstance(value, float) else str(value) for value in row)
+        for row in table.iter_rows()
+    )
+    return _changes(changes, (tuple(table.columns), *lines))
+
+
+def another_costs_less(rows: pl.DataFrame, *, than: str) -> Found:
+    """Ask of each program and memory whether some policy costs less than one."""
+    every = [_by_policy(cells, "cost") for cells in _cells(rows)]
+    return Found([min(cost.values()) < cost[than] for cost in every])
+
+
+def misses_least(rows: pl.DataFrame, *, of: str) -> Found:
+    """Ask of each program and memory whether no policy has fewer misses than one."""
+    every = [_by_policy(cells, "misses") for cells in _cells(rows)]
+    return Found([misses[of] == min(misses.values()) for misses in every])
+
+
+def costs_little_more(*parts: pl.DataFrame, of: str, against: str, up_to: float) -> Found:
+    """Ask of each program and memory whether an algorithm costs as much as another, or more."""
+    rows = [costs(cells).row(0, named=True) for cells in _cells(*parts)]
+    return Found([row[against] <= row[of] <= up_to * row[against] for row in rows])
+
+
+def dirtier(rows: pl.DataFrame, *, than: str) -> Found:
+    """Ask of each window, program and memory whether as many pages are dirty as under a policy."""
+    every = [_by_policy(cells, "dirty_pages_mean") for cells in _cells(rows)]
+    policies = (*WINDOWS, "cflru-dynamic")
+    return Found([dirty[policy] >= dirty[than] for dirty in every for policy in policies])
+
+
+def _kernels(rows: pl.DataFrame) -> Iterator[Kernels]:
+    """The paper's four kernels, for each program and memory."""
+    for cells in _cells(rows):
+        by_kernel = {(row["policy"], row["read_ahead"]): row for row in cells.iter_rows(named=True)}
+        yield {name: by_kernel[kernel] for name, kernel in KERNELS.items()}
+
+
+def wasted_read_ahead(rows: pl.DataFrame, *, most: float) -> Found:
+    """Ask where pages are read ahead whether more than a share of them leave without use."""
+    plain = [kernels["plain"] for kernels in _kernels(rows)]
+    return Found(
+        [row["readahead_unused"] > row["readahead_ios"] * most
+         for row in plain if row["readahead_ios"]]
+    )  # fmt: skip
+
+
+def fewer(
+    rows: pl.DataFrame, *, of: Sequence[str], against: str, column: str, more: bool = False
+) -> Found:
+    """Ask of each case whether kernels have less of something than another, or more."""
+    return Found(
+        [kernels[name][column] != kernels[against][column]
+         and (kernels[name][column] > kernels[against][column]) is more
+         for kernels in _kernels(rows) for name in of]
+    )  # fmt: skip
+
+
+def change(rows: pl.DataFrame, *, of: str, against: str, column: str, papers_memory: bool) -> Found:
+    """Measure by which share a kernel takes more of something than another, case by case."""
+    cells = [
+        (kernels[of], kernels[against])
+        for kernels in _kernels(rows)
+        if (kernels[of]["frames"] == PAPERS_FRAMES) is papers_memory
+    ]
+    changes = [row[column] / other[column] - 1 for row, other in cells]
+    lines = (
+        (str(other["workload"]), f"{other['frames']:,}", signed(share))
+        for (_, other), share in zip(cells, changes, strict=True)
+    )
+    return _changes(changes, (("application", "frames", "change"), *lines))

@@ -1,0 +1,131 @@
+"""Measures of the CLOCK-DNV paper: its buffer against others, on stand-ins for its workloads."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from clockhand.reproduce.judge import Evidence, Found, signed
+
+OURS = "clock-dnv"
+MODES = {
+    "fab": ("fab", "fab:clean_padding=false", "fab:cache_reads=false"),
+    "cbm": ("cbm", "cbm:threshold=8", "cbm:threshold=16", "cbm:threshold=32"),
+}
+"""Other buffers in their modes: the first is judged, all are shown."""
+
+WORKLOADS = ("Financial", "CAMWEBDEV", "Filebench")
+GAINS: Mapping[str, Callable[[float, float], float]] = {
+    "more": lambda ours, other: ours / other - 1,
+    "fewer": lambda ours, other: 1 - ours / other,
+    # By what share a drive with our erases lives longer than one with the other's.
+    "longer": lambda ours, other: other / ours - 1,
+}
+
+
+@dataclass(frozen=True)
+class Gains:
+    """CLOCK-DNV against another buffer on one workload: a gain for each buffer size."""
+
+    workload: str
+    other: str
+    by_pages: Mapping[int, float]
+
+    @property
+    def values(self) -> list[float]:
+        """The gains, size by size; none if there is no size to compare at."""
+        return list(self.by_pages.values())
+
+
+def per_run(column: str) -> pl.Expr:
+    """Return a count per run of the trace, which a cell may repeat; shares stay as they are."""
+    if column in ("hit_ratio", "waf"):
+        return pl.col(column)
+    return (pl.col(column) / pl.col("repetitions")).alias(column)
+
+
+def gains(
+    rows: pl.DataFrame, *, workload: str, against: str, column: str, gain: str, besides: str = ""
+) -> Found:
+    """Measure CLOCK-DNV's gain in a column over another buffer, at each buffer size."""
+    modes = [_gains(rows, workload, mode, column, gain) for mode in MODES[against]]
+    evidence = (*_table(modes), *_besides(rows, besides, column, gain))
+    return Found(modes[0].values, evidence)
+
+
+def no_worse(
+    rows: pl.DataFrame,
+    *,
+    against: Sequence[str],
+    column: str,
+    gain: str,
+    workloads: Sequence[str] = WORKLOADS,
+    besides: str = "",
+) -> Found:
+    """Ask of each workload, buffer size and other buffer whether CLOCK-DNV is no worse."""
+    every = [
+        _gains(rows, name, mode, column, gain)
+        for name in workloads
+        for other in against
+        for mode in MODES[other]
+    ]
+    held = [value >= 0 for each in every if each.other in against for value in each.values]
+    return Found(held, (*_table(every), *_besides(rows, besides, column, gain)))
+
+
+def no_worse_in_anything(rows: pl.DataFrame, *, columns: Mapping[str, str]) -> Found:
+    """Ask the same of several columns, each with its kind of gain."""
+    held = {
+        column: no_worse(rows, against=tuple(MODES), column=column, gain=gain).values
+        for column, gain in columns.items()
+    }
+    heads = ("measure", "cells in which it is no worse")
+    counts = ((column, f"{sum(cells)} of {len(cells)}") for column, cells in held.items())
+    return Found([cell for cells in held.values() for cell in cells], (heads, *counts))
+
+
+def no_clean_pages(rows: pl.DataFrame, *, buffers: Sequence[str]) -> Found:
+    """Ask of each cell whether CLOCK-DNV writes no clean page to flash."""
+    totals = rows.group_by("policy").agg(pl.col("clean_pages_flushed").sum())
+    clean = {policy: f"{pages:,}" for policy, pages in totals.rows()}
+    held = [pages == 0 for pages in rows.filter(pl.col("policy") == OURS)["clean_pages_flushed"]]
+    evidence = (
+        ("buffer", "clean pages written, all cells"),
+        *((buffer, clean[buffer]) for buffer in buffers),
+    )
+    return Found(held, evidence, {"clean": clean[OURS]})
+
+
+def _gains(
+    rows: pl.DataFrame, workload: str, other: str, column: str, gain: str, ours: str = OURS
+) -> Gains:
+    of_workload = rows.filter(pl.col("workload") == workload)
+    mine, others = (
+        dict(
+            of_workload.filter(pl.col("policy") == name)
+            .select("buffer_pages", per_run(column))
+            .rows()
+        )
+        for name in (ours, other)
+    )
+    pairs = {pages: (mine[pages], others[pages]) for pages in mine}
+    by_pages = {pages: GAINS[gain](*pair) for pages, pair in pairs.items() if min(pair) > 0}
+    return Gains(workload, other, by_pages)
+
+
+def _besides(rows: pl.DataFrame, mode: str, column: str, gain: str) -> Evidence:
+    """What the table shows besides: CLOCK-DNV in another mode against CBM; nothing without one."""
+    if not mode:
+        return ()
+    every = [_gains(rows, name, "cbm", column, gain, mode) for name in WORKLOADS]
+    return _table(every, f"cbm, with {mode}")[1:]
+
+
+def _table(every: Sequence[Gains], called: str = "") -> Evidence:
+    """Gains by workload and other buffer, a column per buffer size."""
+    sizes = sorted({pages for each in every for pages in each.by_pages})
+    rows = []
+    for each in every:
+        cells = (signed(each.by_pages[at]) if at in each.by_pages else "–" for at in sizes)
+        rows.append((each.workload, called or each.other, *cells))
+    return (("workload", "against", *(f"{at * 4096 >> 20} MiB" for at in sizes)), *rows)

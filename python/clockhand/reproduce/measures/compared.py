@@ -1,0 +1,112 @@
+"""Rows of a sweep of page policies, compared policy with policy where memory is short."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import polars as pl
+
+from clockhand.report.words import percent
+from clockhand.reproduce.judge import Evidence
+
+MOST_SHARE = 0.995
+"""From this share of the footprint on nothing is replaced, and only equality matters."""
+
+BANDS = {"≤ 10 %": (0, 10), "20–40 %": (20, 40), "≥ 60 %": (60, 100)}
+"""Percent of the footprint, both ends included: small memory, where most is replaced, and more."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One policy against another on one trace.
+
+    Attributes:
+        trace: The trace.
+        mean: Mean over the memory sizes of the reduction of I/O time, as a share of the other's.
+        greatest: The greatest reduction.
+        greatest_at: The memory size of it, as a share of the footprint.
+        least: The least reduction; below 0 where the policy needs more I/O time.
+        least_at: The memory size of it, as a share of the footprint.
+    """
+
+    trace: str
+    mean: float
+    greatest: float
+    greatest_at: float
+    least: float
+    least_at: float
+
+
+class Compared:
+    """The rows of one page size and device, with one row per trace, memory size and policy."""
+
+    def __init__(self, rows: pl.DataFrame) -> None:
+        self.rows = rows
+        self.traces: list[str] = rows["trace"].unique(maintain_order=True).to_list()
+
+    def reads_per_write(self, trace: str) -> float:
+        """Return the read references per write reference of a trace."""
+        row = self.rows.filter(
+            (pl.col("trace") == trace) & pl.col("write_references").is_not_null()
+        ).row(0, named=True)
+        return float(row["read_references"] / max(1, row["write_references"]))
+
+    def ratios(self, policy: str, other: str, value: str = "io_time_us") -> pl.DataFrame:
+        """Return ``value`` of one policy over that of another, where memory is short.
+
+        Returns:
+            The columns trace, memory_share and ratio; sizes at which the other has 0 are left out.
+        """
+        key = ["trace", "memory_share", "frames"]
+        left, right = (
+            self.rows.filter(pl.col("policy") == name).select(*key, pl.col(value).alias(alias))
+            for name, alias in ((policy, "mine"), (other, "others"))
+        )
+        # Several percentages of a small footprint may be the same number of frames.
+        both = left.unique(key, maintain_order=True).join(
+            right.unique(key), on=key, maintain_order="left"
+        )
+        return both.filter((pl.col("memory_share") < MOST_SHARE) & (pl.col("others") > 0)).select(
+            "trace", "memory_share", (pl.col("mine") / pl.col("others")).alias("ratio")
+        )
+
+    def reductions(self, policy: str, other: str) -> list[Comparison]:
+        """Return how much less I/O time a policy needs than another, trace by trace."""
+        ratios = self.ratios(policy, other)
+        return [_reduced(trace, ratios) for trace in self.traces if trace in set(ratios["trace"])]
+
+    def mean_ratio(self, policy: str, other: str, value: str, traces: Iterable[str]) -> float:
+        """Return the mean over memory sizes and some traces, each trace weighing the same."""
+        ratios = self.ratios(policy, other, value).filter(pl.col("trace").is_in(list(traces)))
+        mean = ratios.group_by("trace").agg(pl.col("ratio").mean())["ratio"].mean()
+        return float("nan") if mean is None else float(str(mean))
+
+    def select_traces(self, wanted: Callable[[str], bool]) -> list[str]:
+        """Return the traces for which something holds, in order."""
+        return [trace for trace in self.traces if wanted(trace)]
+
+
+def _reduced(trace: str, ratios: pl.DataFrame) -> Comparison:
+    of_trace = ratios.filter(pl.col("trace") == trace)
+    reductions = [1 - ratio for ratio in of_trace["ratio"]]
+    shares = of_trace["memory_share"].to_list()
+    best = max(range(len(reductions)), key=reductions.__getitem__)
+    worst = min(range(len(reductions)), key=reductions.__getitem__)
+    mean = sum(reductions) / len(reductions)
+    ends = (reductions[best], shares[best], reductions[worst], shares[worst])
+    return Comparison(trace, mean, *ends)
+
+
+def reduction_table(every: Iterable[Comparison]) -> Evidence:
+    """Return reductions of I/O time as text, a row per trace."""
+    rows = (
+        (each.trace, each.mean, each.least, each.least_at, each.greatest, each.greatest_at)
+        for each in every
+    )
+    heads = ("trace", "mean reduction", "worst", "at memory", "greatest", "at memory")
+    return (heads, *((trace, *map(percent, shares)) for trace, *shares in rows))
+
+
+def in_band(share: pl.Expr, band: str) -> pl.Expr:
+    """Say which shares of the footprint belong to a band."""
+    # A share is whole frames over pages: a little less than the percentage that was asked for.
+    return (100 * share).round().is_between(*BANDS[band])

@@ -1,0 +1,125 @@
+"""Measures of locality: the order and the top ranks of curves of references by rank of page.
+
+Whether a curve is ordered is held against chance: a curve that never rises, redrawn with Poisson
+noise, is a little out of order too.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import polars as pl
+
+from clockhand.report.words import percent
+from clockhand.reproduce.judge import Found
+from clockhand.studies.locality.findings import TOP_COLUMNS
+
+TENTH = "top_10_percent_share"
+ORDER = ("out_of_order", "by_chance_on_average", "by_chance_at_most")
+
+Curve = dict[str, Any]
+"""What :func:`locality_rows` has of one trace in one reading, of one ranking and operation."""
+
+Trace = Mapping[tuple[str, str], Curve]
+"""The curves of a trace, by ranking and operation."""
+
+
+def _measured(
+    rows: pl.DataFrame,
+    view: str,
+    repeats: str,
+    holds: Callable[[Trace], bool],
+    columns: Mapping[str, Callable[[Trace], str]],
+) -> Found | None:
+    """Ask something of each trace; nothing where a reading has no rows."""
+    of_reading = rows.filter((pl.col("view") == view) & (pl.col("repeats") == repeats))
+    if of_reading.is_empty():
+        return None
+    traces: dict[str, dict[tuple[str, str], Curve]] = {}
+    for row in of_reading.iter_rows(named=True):
+        traces.setdefault(row["trace"], {})[row["ranking"], row["op"]] = row
+    lines = ((name, *(text(it) for text in columns.values())) for name, it in traces.items())
+    return Found([holds(trace) for trace in traces.values()], (("trace", *columns), *lines))
+
+
+def _order(ranking: str, op: str, what: str) -> dict[str, Callable[[Trace], str]]:
+    """How far each trace's curve is out of order, and its null."""
+    heads = (f"{what} out of order", "by chance, on average", "by chance, at most")
+    texts = (_share(ranking, op, column) for column in ORDER)
+    return dict(zip(heads, texts, strict=True))
+
+
+def _share(ranking: str, op: str, column: str = TENTH) -> Callable[[Trace], str]:
+    return lambda trace: percent(trace[ranking, op][column])
+
+
+def _is_ordered(curve: Curve) -> bool:
+    """Whether the curve is no more out of order than chance makes an ordered one."""
+    return bool(curve[ORDER[0]] <= curve[ORDER[2]])
+
+
+def falls(rows: pl.DataFrame, *, view: str, repeats: str, within: float) -> Found | None:
+    """Ask of each trace whether its re-references by recency are nearly ordered."""
+    return _measured(
+        rows, view, repeats,
+        lambda trace: bool(trace["recency", "all"][ORDER[0]] <= within),
+        _order("recency", "all", "re-references"),
+    )  # fmt: skip
+
+
+def top_share(rows: pl.DataFrame, *, view: str, repeats: str, at_least: float) -> Found | None:
+    """Ask of each trace whether the most recent tenth of its pages takes many of the re-reads."""
+    return _measured(
+        rows, view, repeats,
+        lambda trace: bool(trace["recency", "read"][TENTH] >= at_least),
+        {"re-reads of the most recent tenth": _share("recency", "read")},
+    )  # fmt: skip
+
+
+def more_fluent(rows: pl.DataFrame, *, view: str, repeats: str) -> Found | None:
+    """Ask of each trace whether fewer of its re-reads are out of order than of all references."""
+
+    def holds(trace: Trace) -> bool:
+        return bool(trace["recency", "read"][ORDER[0]] < trace["recency", "all"][ORDER[0]])
+
+    of_all = list(_order("recency", "all", "all re-references").items())[:1]
+    columns = {**_order("recency", "read", "re-reads"), **dict(of_all)}
+    return _measured(rows, view, repeats, holds, columns)
+
+
+def is_weak_and_irregular(rows: pl.DataFrame, *, view: str, repeats: str) -> Found | None:
+    """Ask of each trace whether re-writes are not ordered, and weaker than re-reads."""
+
+    def holds(trace: Trace) -> bool:
+        write, read = trace["recency", "write"], trace["recency", "read"]
+        return not _is_ordered(write) and write[TENTH] < read[TENTH]
+
+    columns = {
+        **_order("recency", "write", "re-writes"),
+        "writes of the most recent tenth": _share("recency", "write"),
+        "reads of the most recent tenth": _share("recency", "read"),
+    }
+    return _measured(rows, view, repeats, holds, columns)
+
+
+def is_ordered(rows: pl.DataFrame, *, view: str, repeats: str) -> Found | None:
+    """Ask of each trace whether its re-writes are ordered by frequency."""
+    return _measured(
+        rows, view, repeats,
+        lambda trace: _is_ordered(trace["frequency", "write"]),
+        _order("frequency", "write", "re-writes by frequency"),
+    )  # fmt: skip
+
+
+def early_ranks(rows: pl.DataFrame, *, view: str, repeats: str) -> Found | None:
+    """Ask of each trace whether the top ranks take more writes by frequency at most cuts."""
+
+    def cuts(trace: Trace) -> int:
+        frequency, recency = trace["frequency", "write"], trace["recency", "write"]
+        return sum(frequency[column] > recency[column] for column in TOP_COLUMNS)
+
+    columns = {
+        "top tenth by frequency": _share("frequency", "write"),
+        "top tenth by recency": _share("recency", "write"),
+        "cuts at which frequency is larger": lambda it: f"{cuts(it)} of {len(TOP_COLUMNS)}",
+    }
+    return _measured(rows, view, repeats, lambda trace: cuts(trace) > len(TOP_COLUMNS) / 2, columns)

@@ -1,0 +1,316 @@
+"""Measures of the SCM paper: file caches (section 2), page sizes (4), and mobile programs (5)."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from clockhand.report.words import byte_text, number_text, percent
+from clockhand.reproduce.judge import TOLERANCE, Evidence, Found
+from clockhand.reproduce.measured import Measured
+
+KIB = 1024
+
+
+def storage_over_cache(measured: Measured) -> Found:
+    """Measure how much longer storage takes than a cache, for each size of request."""
+    more = {
+        size: point.median_us / measured.cached[size].median_us - 1
+        for size, point in sorted(measured.read.items())
+    }
+    spread = "1st to 99th percentile"
+    heads = ("request", "storage (µs)", spread, "cache (µs)", spread, "storage takes")
+    lines = [
+        (
+            byte_text(size),
+            *(text
+              for it in (measured.read[size], measured.cached[size])
+              for text in (_us(it.median_us), f"{_us(it.p1_us)} to {_us(it.p99_us)}")),
+            f"{percent(share)} more",
+        )
+        for size, share in more.items()
+    ]  # fmt: skip
+    return Found(list(more.values()), (heads, *lines), _machine(measured))
+
+
+def _machine(measured: Measured) -> dict[str, str]:
+    return {"machine": measured.machine, "date": measured.date}
+
+
+def _us(time_us: float) -> str:
+    """Three digits, or whole microseconds."""
+    return f"{time_us:.3g}" if time_us < 1000 else f"{time_us:,.0f}"
+
+
+def hits_that_pay(required_hits: pl.DataFrame, *, of: str, insert: str) -> Found:
+    """Measure after how many hits a cached block pays on a device."""
+    count = _hits_on(required_hits, of)[insert]
+    return Found([count or math.inf], _hits_table(required_hits), {"hits": _told(count)})
+
+
+def hits_that_pay_here(measured: Measured, *, hits: int) -> Found:
+    """Ask of each size of request whether so many hits pay, by times of a machine."""
+    ours = {
+        size: _hits_that_pay(
+            measured.cached[size].median_us, point.median_us, measured.copied[size].median_us
+        )
+        for size, point in sorted(measured.read.items())
+    }
+    lines = ((byte_text(size), _told(count)) for size, count in ours.items())
+    held = [count == hits for count in ours.values()]
+    return Found(held, (("request", "hits that pay"), *lines), _machine(measured))
+
+
+def _hits_that_pay(hit_us: float, storage_us: float, insert_us: float) -> int | None:
+    """Expression (3): the fewest hits h with h · (T - t) > what inserting takes; none if T ≤ t."""
+    if storage_us <= hit_us:
+        return None
+    return math.floor(insert_us / (storage_us - hit_us)) + 1
+
+
+def always_pays(required_hits: pl.DataFrame, *, of: str, hits: int) -> Found:
+    """Ask whether a device needs so many hits whatever inserting takes."""
+    found = _hits_on(required_hits, of)
+    counts = " or ".join(sorted({_told(count) for count in found.values()}))
+    held = [set(found.values()) == {hits}]
+    return Found(held, _hits_table(required_hits), {"needed": counts})
+
+
+def _hits_on(required_hits: pl.DataFrame, device: str) -> dict[str, int | None]:
+    """Return the hits that pay on a device, by what inserting a block takes."""
+    rows = required_hits.filter(pl.col("device") == device)
+    return dict(rows.select("insert", "required_hits").iter_rows())
+
+
+def _hits_table(required_hits: pl.DataFrame) -> Evidence:
+    rows = required_hits.select("device", "insert", "required_hits").iter_rows()
+    heads = ("device", "insertion", "hits that pay")
+    return (heads, *((device, insert, _told(count)) for device, insert, count in rows))
+
+
+def _told(count: int | None) -> str:
+    return "no number" if count is None else str(count)
+
+
+def saved(
+    servers: pl.DataFrame,
+    *,
+    device: str,
+    admission: str,
+    insert: str,
+    against: str = "",
+    below: float = math.inf,
+) -> Found:
+    """Measure the share of the time that a cache saves, on each server and at each size.
+
+    Args:
+        servers: The rows of file caches.
+        device: The storage.
+        admission: Which blocks are cached.
+        insert: What inserting a block takes.
+        against: The admission whose time is the whole; the time without a cache if not given.
+        below: The size below which caches are looked at, as a share of the footprint.
+    """
+    key = ["workload", "capacity_share"]
+    rows = servers.filter((pl.col("device") == device) & (pl.col("insert") == insert))
+    # Half of an odd footprint is a little less than a half.
+    rows = rows.filter(pl.col("capacity_share").round(2) < below)
+    ours = rows.filter(pl.col("admission") == admission)
+    whole = ours.select(*key, pl.col("time_without_cache_us").alias("whole"))
+    if against:
+        others = rows.filter(pl.col("admission") == against)
+        whole = others.select(*key, pl.col("time_us").alias("whole"))
+    joined = ours.join(whole, on=key, maintain_order="left")
+    gains = joined.select(*key, (1 - pl.col("time_us") / pl.col("whole")).alias("gain"))
+    size = pl.col("capacity_share").map_elements(lambda share: f"{share:.0%}", pl.String)
+    wide = gains.with_columns(size).pivot("workload", index="capacity_share", values="gain")
+    lines = ((at, *map(percent, shares)) for at, *shares in wide.iter_rows())
+    return Found(gains["gain"].to_list(), (("cache", *wide.columns[1:]), *lines))
+
+
+def saves_little(servers: pl.DataFrame, *, less_than: float, **cache: Any) -> Found:
+    """Ask of each server and size whether a cache saves less than a share, or nothing."""
+    found = saved(servers, **cache)
+    mean = sum(found.values) / len(found.values)
+    words = {"gains": f"{percent(mean)}, {percent(min(found.values))} to "
+                      f"{percent(max(found.values))}"}  # fmt: skip
+    return Found([gain < less_than for gain in found.values], found.evidence, words)
+
+
+def best_pages(rows: pl.DataFrame, value: str, ratio: float) -> pl.DataFrame:
+    """Return the page size with the least ``value`` for each workload and memory size.
+
+    Returns:
+        The columns workload, memory, page_bytes; of equals the smallest page.
+    """
+    at_ratio = rows.filter(pl.col("storage_ratio") == ratio).sort(value, "page_bytes")
+    best = at_ratio.group_by("workload", "memory", maintain_order=True).agg(
+        pl.col("page_bytes").first()
+    )
+    order = rows.select("workload", "memory").unique(maintain_order=True)
+    return order.join(best, on=["workload", "memory"], how="left", maintain_order="left")
+
+
+def _at_least_ratio(rows: pl.DataFrame, by: Sequence[str]) -> list[pl.DataFrame]:
+    """The rows of each combination, by page size, where storage is fastest."""
+    of_ratio = _programs(rows).filter(pl.col("storage_ratio") == rows["storage_ratio"].min())
+    return of_ratio.sort("page_bytes").partition_by(by, maintain_order=True)
+
+
+def never_turns(
+    rows: pl.DataFrame, *, column: str, by: Sequence[str], falls: bool, shown: bool = False
+) -> Found:
+    """Ask of each combination whether a column never rises, or falls, as pages grow."""
+    held = [group[column].is_sorted(descending=falls) for group in _at_least_ratio(rows, by)]
+    return Found(held, _over_pages(rows, column) if shown else ())
+
+
+def slows_down(
+    rows: pl.DataFrame, *, column: str, by: Sequence[str], falls: bool, shown: bool = False
+) -> Found:
+    """Ask of each combination whether the last doubling of pages gives under half of the first."""
+    sign = -1 if falls else 1
+    held = []
+    for group in _at_least_ratio(rows, by):
+        values = group[column].to_list()
+        last, first = sign * (values[-1] - values[-2]), sign * (values[1] - values[0])
+        held.append(last < first / 2)
+    return Found(held, _over_pages(rows, column) if shown else ())
+
+
+def best_for(rows: pl.DataFrame, *, workload: str, kib: int) -> Found:
+    """Ask of each memory size whether a program has the fewest faults with a page."""
+    best = best_pages(rows, "page_fault_ratio", 1.0).filter(pl.col("workload") == workload)
+    lines = ((memory, byte_text(size)) for _, memory, size in best.iter_rows())
+    held = [size == kib * KIB for size in best["page_bytes"]]
+    return Found(held, (("memory", "best page"), *lines))
+
+
+def best_differs(rows: pl.DataFrame, *, column: str) -> Found:
+    """Ask of each memory size whether programs differ in the page that is best for them."""
+    by_memory = best_pages(rows, column, 1.0).partition_by("memory", maintain_order=True)
+    different = {group["memory"][0]: group["page_bytes"].n_unique() for group in by_memory}
+    lines = ((memory, str(count)) for memory, count in different.items())
+    held = [count > 1 for count in different.values()]
+    return Found(held, (("memory", "different best pages"), *lines))
+
+
+def best_is_another(rows: pl.DataFrame, *, columns: Sequence[str]) -> Found:
+    """Ask of each program and memory whether the page that is best in one column is not in one."""
+    first, second = (best_pages(rows, column, 1.0)["page_bytes"].to_list() for column in columns)
+    return Found([one != other for one, other in zip(first, second, strict=True)])
+
+
+def fastest_is(rows: pl.DataFrame, *, ratio: float, pages: Sequence[int]) -> Found:
+    """Ask of each program and memory whether one of some pages is fastest."""
+    best = best_pages(rows, "amat_ns", ratio)
+    counts = best.group_by("page_bytes").len().sort("page_bytes").iter_rows()
+    lines = ((byte_text(size), str(count)) for size, count in counts)
+    held = [size in pages for size in best["page_bytes"]]
+    return Found(held, (("fastest page", "programs and memories"), *lines))
+
+
+def another_is_fastest(rows: pl.DataFrame, *, than: int) -> Found:
+    """Ask of each program, memory and ratio of storage whether a page is not the fastest."""
+    ratios = rows["storage_ratio"].unique().sort()
+    pages = [size for ratio in ratios for size in best_pages(rows, "amat_ns", ratio)["page_bytes"]]
+    return Found([size != than for size in pages])
+
+
+def _programs(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows with the column ``program``: the stand-in, and what it stands for."""
+    return rows.with_columns(pl.format("{} for {}", "trace", "workload").alias("program"))
+
+
+def _over_pages(rows: pl.DataFrame, column: str, index: str = "page_bytes") -> Evidence:
+    """Shares in percent: a row per page size, a column per program."""
+    chosen = _programs(rows)
+    if "storage_ratio" in rows.columns:
+        chosen = chosen.filter(pl.col("storage_ratio") == rows["storage_ratio"].min())
+    wide = chosen.sort(index).pivot("program", index=index, values=column)
+    name, told = ("page", byte_text) if index == "page_bytes" else ("entries", str)
+    lines = ((told(size), *map(percent, values)) for size, *values in wide.iter_rows())
+    return ((name, *wide.columns[1:]), *lines)
+
+
+Curve = list[tuple[float, float]]
+
+
+def knee(points: Curve) -> float:
+    """Return where a rising curve bends most: the point highest above the line between its ends.
+
+    Args:
+        points: Its points in order; of equal ones the first is taken.
+    """
+    (first_x, first_y), (last_x, last_y) = points[0], points[-1]
+    slope = (last_y - first_y) / (last_x - first_x)
+    return max(points, key=lambda point: point[1] - first_y - slope * (point[0] - first_x))[0]
+
+
+def _gained(curve: Curve, entries: float) -> float:
+    """The share of a curve's rise that is there with some entries; all of none."""
+    at = max((point for point in curve if point[0] <= entries), default=curve[0])
+    rise = curve[-1][1] - curve[0][1]
+    return (at[1] - curve[0][1]) / rise if rise > 0 else 1.0
+
+
+def bends_below(tlbs: pl.DataFrame, *, entries: int) -> Found:
+    """Ask of each program whether its TLB's curve bends most below some entries."""
+    knees = {program: knee(curve) for program, curve in _curves(tlbs).items()}
+    bends = ", ".join(f"{program} at {at:g}" for program, at in knees.items())
+    return _of_curves(tlbs, [at < entries for at in knees.values()], {"bends": bends})
+
+
+def gained_by(tlbs: pl.DataFrame, *, entries: int, share: float) -> Found:
+    """Ask of each program whether some entries give a share of what all give."""
+    return _of_curves(
+        tlbs, [_gained(curve, entries) >= share for curve in _curves(tlbs).values()], {}
+    )
+
+
+def _of_curves(tlbs: pl.DataFrame, held: list[bool], words: Mapping[str, str]) -> Found:
+    sizes = tlbs["tlb_entries"].unique().sort()
+    pages = f"pages of {byte_text(tlbs['page_bytes'][0])}"
+    ends = {"first": str(sizes[0]), "last": str(sizes[-1]), "pages": pages}
+    return Found(held, _over_pages(tlbs, "tlb_hit_ratio", "tlb_entries"), {**ends, **words})
+
+
+def _curves(tlbs: pl.DataFrame) -> dict[str, Curve]:
+    groups = _programs(tlbs).sort("tlb_entries").partition_by("program", maintain_order=True)
+    points = ("tlb_entries", "tlb_hit_ratio")
+    return {group["program"][0]: list(group.select(points).iter_rows()) for group in groups}
+
+
+def largest_is_near(rows: pl.DataFrame) -> Found:
+    """Ask of each program and ratio whether the largest page is within a tenth of the fastest."""
+    near = _near(rows, lambda group: (group["amat_ns"][-1], min(group["amat_ns"])))
+    largest = byte_text(rows["page_bytes"].sort()[-1])
+    return Found(near.values, near.evidence, {**near.words, "largest": largest})
+
+
+def larger_are_near(rows: pl.DataFrame, *, than: int) -> Found:
+    """Ask of each program and ratio whether all larger pages are within a tenth of each other."""
+
+    def ends(group: pl.DataFrame) -> tuple[float, float]:
+        times = group.filter(pl.col("page_bytes") > than)["amat_ns"]
+        return max(times), min(times)
+
+    return _near(rows, ends)
+
+
+def _near(rows: pl.DataFrame, ends: Callable[[pl.DataFrame], tuple[float, float]]) -> Found:
+    programs = _programs(rows)
+    groups = programs.sort("page_bytes").partition_by("program", "storage_ratio")
+    wide = programs.sort("page_bytes").pivot(
+        "page_bytes", index=["program", "storage_ratio"], values="amat_ns"
+    )
+    lines = (
+        (f"{program}, ratio {ratio:g}", *(number_text(round(value, 1)) for value in values))
+        for program, ratio, *values in wide.sort("storage_ratio", maintain_order=True).iter_rows()
+    )
+    heads = ("access time (ns)", *(byte_text(int(name)) for name in wide.columns[2:]))
+    lengths: list[int] = rows["references"].sort().to_list()
+    words = {"shortest": f"{lengths[0] / 1e6:.1f}", "longest": f"{lengths[-1] / 1e6:.1f}"}
+    held = [one <= (1 + TOLERANCE) * other for one, other in map(ends, groups)]
+    return Found(held, (heads, *lines), words)

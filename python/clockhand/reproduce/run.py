@@ -1,0 +1,273 @@
+"""Reproductions: a paper's experiment is run, its claims are judged, its tables are made."""
+
+import itertools
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from clockhand.report.words import unique
+from clockhand.reproduce import tables as making
+from clockhand.reproduce.experiment import MAIN, PaperExperiment, Part
+from clockhand.reproduce.judge import Claim, claim_table, judge
+from clockhand.reproduce.packaged import packaged_content
+from clockhand.studies.filecache.run import break_even
+from clockhand.studies.locality.run import locality
+from clockhand.studies.locality.tables import TABLES
+from clockhand.studies.locality.window import predict_window
+from clockhand.studies.pages.run import GAUGE_SCHEMA, run_simulation
+from clockhand.studies.ssd.findings import FAMILY
+from clockhand.sweep import Sweep, analyse, run_sweep
+from clockhand.sweep.run import SweepWatch
+from clockhand.sweep.tables import Table
+
+WORKLOAD = "workload"
+"""The column of rows that names the paper's workload for which a trace stands."""
+
+AS_IT_IS = "as it is"
+"""The view of traces that have no views."""
+
+GAUGE_SAMPLES = 400
+"""Samples of a gauge that a figure can show."""
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What became of a paper's claims.
+
+    Attributes:
+        paper: The paper's short name.
+        claims: Every claim with our number and a verdict, in the paper's order.
+        paper_tables: The paper's tables beside ours, and figures as tables, by title.
+        results: What the claims were judged by: what the parts of the experiment gave, by name.
+        tables: The tables that are kept.
+        facts: How all of it was made.
+        warnings: What the readers passed over or assumed, one sentence each.
+    """
+
+    paper: str
+    claims: list[Claim]
+    paper_tables: Mapping[str, pl.DataFrame]
+    results: Mapping[str, Any]
+    tables: list[Table]
+    facts: Any
+    warnings: list[str]
+
+
+def reproduce(
+    experiment: PaperExperiment,
+    *,
+    dataset: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    watch: SweepWatch | None = None,
+    command: str | None = None,
+) -> Reproduction:
+    """Run a paper's experiment and judge the paper's claims.
+
+    Args:
+        experiment: The paper's, or one with what the claims need.
+        dataset: The folder to keep the cells in; the experiment's own if not given.
+        jobs: Threads, from 1 to 1024; all cores if not given.
+        watch: Called now and then with the progress.
+        command: The command line for the facts; the equivalent one if not given.
+
+    Raises:
+        UsageError: ``jobs`` is out of range.
+        ClockhandError: a trace cannot be read, or the sweep was interrupted.
+    """
+    swept = [
+        run_sweep(
+            part.sweep,
+            dataset=part.dataset(dataset),
+            jobs=jobs,
+            watch=watch,
+            command=command or f"clockhand reproduce {experiment.paper}",
+        )
+        for _, part in experiment.parts
+    ]
+    results: dict[str, Any] = {}
+    for (name, part), sweep in zip(experiment.parts, swept, strict=True):
+        before = [results[name]] if name in results else []
+        results[name] = pl.concat([*before, _rows_of(part, sweep)])
+    for name, (kind, asked) in experiment.beside.items():
+        results |= BESIDE[kind](name, asked, experiment, results, jobs)
+    results["facts"] = _joined_facts(experiment.parts, swept)
+    claims = judge(experiment.paper, results)
+    results["claims"] = claim_table(claims)
+    report = packaged_content(experiment.paper, "report.toml")
+    analyses = [
+        Table(it.title, it.slug, analyse(results[name], it))
+        for name, part in experiment.parts
+        for it in part.sweep.analyses
+    ]
+    kept = [
+        Table(entry["title"], entry["slug"], making.made(entry, results))
+        for entry in report["kept"]
+        if any(name in results for name in entry["of"])
+    ]
+    return Reproduction(
+        paper=experiment.paper,
+        claims=claims,
+        paper_tables={it["title"]: making.made(it, results) for it in report["table"]},
+        results=results,
+        tables=[*analyses, *kept],
+        facts=results["facts"],
+        warnings=unique(warning for sweep in swept for warning in sweep.warnings),
+    )
+
+
+def _rows_of(part: Part, sweep: Sweep) -> pl.DataFrame:
+    """Return the rows with short names of traces, and the workloads they stand for."""
+    rows = _renamed(sweep.rows, dict(zip(part.sweep.traces, part.names, strict=True)))
+    if not part.workloads:
+        return rows
+    workloads = dict(zip(part.names, part.workloads, strict=True))
+    workload = pl.col("trace").replace_strict(workloads, return_dtype=pl.String).alias(WORKLOAD)
+    family = [FAMILY] if "buffer" in rows else []
+    return rows.select(*sweep.layout.study.schema, *family, workload)
+
+
+def _renamed(table: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
+    return table.with_columns(pl.col("trace").replace_strict(names, return_dtype=pl.String))
+
+
+def _joined_facts(parts: Iterable[tuple[str, Part]], swept: Iterable[Sweep]) -> dict[str, Any]:
+    """Return the facts of all sweeps as those of one run; traces are called as in the rows."""
+    pairs = list(zip(parts, swept, strict=True))
+    made: list[dict[str, Any]] = []
+    for (_, part), sweep in pairs:
+        names = dict(zip(part.sweep.traces, part.names, strict=True))
+        traces = [{**trace, "name": names[trace["name"]]} for trace in sweep.facts["traces"]]
+        made.append({**sweep.facts, "traces": traces})
+    lists: dict[str, Any] = {
+        kind: list({it["name"]: it for facts in made for it in facts[kind]}.values())
+        for kind in ("traces", "devices", "policies", "ssds", "buffers")
+        if kind in made[0]
+    }
+    if all(part.folder == "" for (_, part), _ in pairs):
+        return {**made[0], **lists}
+    options = {
+        f"{name}: {option}": value
+        for ((name, _), _), facts in zip(pairs, made, strict=True)
+        for option, value in facts["options"].items()
+        if option != "jobs"
+    }
+    last = made[-1]
+    return {**last, "options": {**options, "jobs": last["options"]["jobs"]}, **lists}
+
+
+Asked = Mapping[str, Any]
+Results = Mapping[str, Any]
+
+
+def _main(experiment: PaperExperiment, name: str = MAIN) -> Part:
+    return next(part for of, part in experiment.parts if of == name)
+
+
+def _locality(
+    name: str, asked: Asked, experiment: PaperExperiment, results: Results, jobs: int | None
+) -> dict[str, Any]:
+    """The rankings of the sweep's traces, in each view and counting of repeats."""
+    part = _main(experiment)
+    setting = part.sweep.settings[0].options
+    names = dict(zip(part.sweep.traces, part.names, strict=True))
+    views, repeats = asked["views"], asked["repeats"]
+
+    def found(**reading: Any) -> Any:
+        return locality(
+            list(names), page_size=setting["page_size"], device=setting["device"], **reading
+        )
+
+    first = found()
+    shown = {table: _renamed(first.table(table), names) for table in TABLES}
+    facts = first.facts["traces"]
+    view = facts[0]["view"] or AS_IT_IS
+    if not all(trace["view"] for trace in facts):
+        views = [view]
+    readings = {(view, repeats[0]): shown}
+    for one, counting in itertools.product(views, repeats):
+        if one in (asked["views"][0], AS_IT_IS) and counting == repeats[0]:
+            continue
+        other = found(repeats=counting, view=None if one == AS_IT_IS else one)
+        tables = ("summary", "ranks")
+        readings[one, counting] = {it: _renamed(other.table(it), names) for it in tables}
+    return {name: making.locality_rows(readings), "localities": shown}
+
+
+def _gauges(
+    name: str, asked: Asked, experiment: PaperExperiment, results: Results, jobs: int | None
+) -> dict[str, Any]:
+    """Sample a policy's gauges on each trace at one memory; the paper's Figure 15 is of xmms."""
+    part, rows = _main(experiment), results[MAIN]
+    setting = part.sweep.settings[0].options
+    share = float(asked["memory"].removesuffix("%")) / 100
+    frames = [pl.DataFrame(schema=GAUGE_SCHEMA)]
+    for trace, called in zip(part.sweep.traces, part.names, strict=True):
+        of_policy = (pl.col("trace") == called) & (pl.col("policy") == asked["policies"])
+        of_trace = rows.filter(of_policy).sort((pl.col("memory_share") - share).abs())
+        every = max(1, of_trace["misses"][0] // GAUGE_SAMPLES)
+        run = run_simulation(
+            trace, page_size=setting["page_size"], device=setting["device"],
+            gauge_every=every, **asked,
+        )  # fmt: skip
+        frames.append(run.gauges.with_columns(trace=pl.lit(called)))
+    gauges = pl.concat(frames)
+    return {"gauges": gauges, name: making.area_rows(gauges)}
+
+
+def _simulate(
+    name: str, asked: Asked, experiment: PaperExperiment, results: Results, jobs: int | None
+) -> dict[str, Any]:
+    """Simulate the sweep's traces with other options, for what software costs beside the I/O."""
+    part = _main(experiment)
+    setting = part.sweep.settings[0].options
+    rows = [
+        run_simulation(
+            trace, page_size=setting["page_size"], device=setting["device"], jobs=jobs,
+            watch=False, **asked,
+        ).rows.with_columns(trace=pl.lit(called))
+        for trace, called in zip(part.sweep.traces, part.names, strict=True)
+    ]  # fmt: skip
+    return {name: making.overhead_rows(pl.concat(rows), asked)}
+
+
+def _window(
+    name: str, asked: Asked, experiment: PaperExperiment, results: Results, jobs: int | None
+) -> dict[str, Any]:
+    """Figure 2 of the CFLRU paper: a row for each position of each program's LRU list."""
+    part = _main(experiment, asked["traces_of"])
+    own = {key: value for key, value in asked.items() if key != "traces_of"}
+    rows = [
+        predict_window(trace, **own).rows.with_columns(
+            trace=pl.lit(called), workload=pl.lit(workload)
+        )
+        for trace, called, workload in zip(
+            part.sweep.traces, part.names, part.workloads, strict=True
+        )
+    ]
+    return {name: pl.concat(rows)}
+
+
+def _measurement(
+    name: str, asked: Asked, experiment: PaperExperiment, results: Results, jobs: int | None
+) -> dict[str, Any]:
+    return {name: asked["file"]}
+
+
+def _break_even(
+    name: str, asked: Asked, experiment: PaperExperiment, results: Results, jobs: int | None
+) -> dict[str, Any]:
+    return {name: break_even(asked["devices"], insert=asked["insert"])}
+
+
+BESIDE: Mapping[str, Callable[..., dict[str, Any]]] = {
+    "break_even": _break_even,
+    "gauges": _gauges,
+    "locality": _locality,
+    "measurement": _measurement,
+    "simulate": _simulate,
+    "window": _window,
+}
+"""What is asked beside sweeps, by the table of a part that asks it: what it adds to the results."""

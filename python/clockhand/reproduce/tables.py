@@ -1,0 +1,386 @@
+"""Tables of reproductions: the papers' own beside ours, and what is kept of the results.
+
+``report.toml`` of a paper names each with what it is made of.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from clockhand import _engine
+from clockhand.report.words import percent
+from clockhand.reproduce.measures.cflru import (
+    KERNELS,
+    PAPERS_FRAMES,
+    at_memory,
+    costs,
+    replaced,
+)
+from clockhand.reproduce.measures.clock_dnv import OURS, per_run
+from clockhand.reproduce.measures.compared import BANDS, Compared, in_band
+from clockhand.reproduce.measures.locality import ORDER
+from clockhand.reproduce.measures.scm import best_pages
+from clockhand.reproduce.noise import inversion
+from clockhand.studies.locality.findings import TOP_COLUMNS
+from clockhand.study.policies import BASELINE, name_of
+
+ALL_TRACES = "all traces"
+
+Row = dict[str, Any]
+Rows = Sequence[Sequence[Any]]
+
+
+def made(entry: Mapping[str, Any], results: Mapping[str, Any]) -> pl.DataFrame:
+    """Return a table that ``report.toml`` names: results as they are, or what is made of them."""
+    of = [results[name] for name in entry["of"] if name in results]
+    if "make" in entry:
+        own = {key: it for key, it in entry.items() if key not in ("title", "slug", "of", "make")}
+        return MAKERS[entry["make"]](*of, **own)
+    table: pl.DataFrame = of[0].drop(entry.get("drop", []))
+    return table.select(entry.get("columns", table.columns))
+
+
+def literal(*, columns: Sequence[str], rows: Rows) -> pl.DataFrame:
+    """Return a table as it stands in the file."""
+    return pl.DataFrame(rows, schema=list(columns), orient="row")
+
+
+LOCALITY_SCHEMA = {
+    "view": pl.String, "repeats": pl.String, "trace": pl.String, "ranking": pl.String,
+    "op": pl.String, "re_references": pl.Int64, **dict.fromkeys(TOP_COLUMNS, pl.Float64),
+    **dict.fromkeys(ORDER, pl.Float64),
+}  # fmt: skip
+
+
+def locality_rows(
+    readings: Mapping[tuple[str, str], Mapping[str, pl.DataFrame]],
+) -> pl.DataFrame:
+    """Return the rankings of each trace in each reading.
+
+    Args:
+        readings: For each view that the traces have, and each counting of repeats, the tables
+            ``summary`` and ``ranks`` of a locality analysis of all traces. Traces without views
+            have one, of any name. The first counting is that of the figures.
+
+    Returns:
+        The columns view, repeats, trace, ranking, op, re_references, the shares of the top ranks,
+        and the shares that are out of order, that would be by chance on average, and at most. The
+        order by recency is judged without the first rank where repeats are collapsed. Traces
+        without a second write are left out, since they say nothing of writes.
+    """
+    rows = []
+    for (view, repeats), tables in readings.items():
+        summary = tables["summary"]
+        is_write = (pl.col("ranking") == "recency") & (pl.col("op") == "write")
+        silent = summary.filter(is_write & (pl.col("re_references") == 0))["trace"]
+        for row in summary.filter(~pl.col("trace").is_in(silent.to_list())).iter_rows(named=True):
+            of_ranking = tables["ranks"].filter(
+                *(pl.col(name) == row[name] for name in ("trace", "ranking", "op"))
+            )
+            counts = of_ranking.sort("rank")["references"].to_list()
+            passed_over = repeats == "collapsed" and row["ranking"] == "recency"
+            order = inversion(counts[passed_over:])
+            found = (order.share, order.null_mean, order.null_high)
+            known = {"view": view, "repeats": repeats, **dict(zip(ORDER, found, strict=True))}
+            rows.append({name: {**row, **known}[name] for name in LOCALITY_SCHEMA})
+    return pl.DataFrame(rows, schema=LOCALITY_SCHEMA)
+
+
+def area_rows(gauges: pl.DataFrame) -> pl.DataFrame:
+    """Return the least and the most pages of CRAW's read area, of each trace's gauges."""
+    sizes = gauges.filter(pl.col("gauge") == "S_R_pages")
+    return sizes.group_by("trace", "frames", maintain_order=True).agg(
+        pl.col("value").min().alias("least"), pl.col("value").max().alias("most")
+    )
+
+
+def overhead_rows(rows: pl.DataFrame, priced: Mapping[str, Any]) -> pl.DataFrame:
+    """Return what the policies' software costs beside their I/O, by what an event was priced at."""
+    hand, fault = (
+        (pl.col(count) * priced[f"{kind}_ns"] / 1e3).alias(f"{kind}_time_us")
+        for kind, count in (("hand", "hand_movements"), ("fault", "permission_faults"))
+    )
+    device_time = pl.col("io_time_us") - pl.col("hand_time_us") - pl.col("fault_time_us")
+    return rows.with_columns(hand, fault).select(
+        "trace", "memory_share", "policy", device_time.alias("device_time_us"), "hand_movements",
+        "hand_time_us", "permission_faults", "fault_time_us",
+    )  # fmt: skip
+
+
+def band_rows(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return I/O time over CLOCK's of the same memory, by band, trace and policy.
+
+    Returns:
+        The columns memory, trace, policy, cells, mean, worst (the greatest), worst_at (its share of
+        the footprint) and best. The trace ``all traces`` weighs each trace the same in its mean,
+        and has the worst and the best cell of all. Bands without a memory size have no row.
+    """
+    compared = Compared(rows)
+    policies = [name for name in rows["policy"].unique(maintain_order=True) if name != BASELINE]
+    found = []
+    for policy in policies:
+        ratios = compared.ratios(policy, BASELINE)
+        for band in BANDS:
+            of_band = ratios.filter(in_band(pl.col("memory_share"), band))
+            groups = of_band.partition_by("trace", as_dict=True)
+            of_traces = [
+                _band_row(band, trace, policy, groups[trace,])
+                for trace in compared.traces
+                if (trace,) in groups
+            ]
+            found += of_traces
+            if len(of_traces) > 1:
+                mean = sum(row["mean"] for row in of_traces) / len(of_traces)
+                found.append({**_band_row(band, ALL_TRACES, policy, of_band), "mean": mean})
+    schema = {
+        "memory": pl.String, "trace": pl.String, "policy": pl.String, "cells": pl.Int64,
+        "mean": pl.Float64, "worst": pl.Float64, "worst_at": pl.Float64, "best": pl.Float64,
+    }  # fmt: skip
+    places = {name: place for place, name in enumerate((*BANDS, *compared.traces, ALL_TRACES))}
+    place = [
+        pl.col(column).replace_strict(places, return_dtype=pl.Int64)
+        for column in ("memory", "trace")
+    ]
+    return pl.DataFrame(found, schema=schema).sort(*place, maintain_order=True)
+
+
+def _band_row(band: str, trace: str, policy: str, ratios: pl.DataFrame) -> Row:
+    ordered = ratios.sort("ratio", maintain_order=True)
+    worst = ordered.row(-1, named=True)
+    return {
+        "memory": band, "trace": trace, "policy": policy, "cells": ratios.height,
+        "mean": ratios["ratio"].mean(), "worst": worst["ratio"],
+        "worst_at": worst["memory_share"], "best": ordered["ratio"][0],
+    }  # fmt: skip
+
+
+def band_table(rows: pl.DataFrame, *, value: str) -> pl.DataFrame:
+    """Return one value of :func:`band_rows` with a column per policy, to two decimals as text."""
+    text = pl.col(value).map_elements("{:.2f}".format, return_dtype=pl.String).alias(value)
+    shown = band_rows(rows).with_columns(text)
+    wide = shown.pivot("policy", index=["memory", "trace"], values=value, maintain_order=True)
+    return wide.fill_null("–")
+
+
+def flash_devices(*, papers: Rows) -> pl.DataFrame:
+    """Return the CRAW paper's Table 1 beside our profiles."""
+    rows = []
+    for column, device, page_bytes, read, write, ratio in papers:
+        asked = {"policy": ["clock"], "frames": "1", "page_size": str(page_bytes), "device": device}
+        ours = _engine.plan_cells(asked, footprint_pages=None)["device"]
+        read_us, write_us = ours["read_time_us"], ours["write_time_us"]
+        rows.append((
+            column, read, write, ratio, device, round(read_us, 2), round(write_us, 2),
+            f"1:{write_us / read_us:.1f}",
+        ))  # fmt: skip
+    columns = (
+        "Table 1", "read, paper", "write, paper", "ratio, paper", "our profile", "read µs",
+        "write µs", "ratio",
+    )  # fmt: skip
+    return literal(columns=columns, rows=rows)
+
+
+def craw_workloads(facts: Mapping[str, Any], *, papers: Rows) -> pl.DataFrame:
+    """Return the CRAW paper's Table 2, then our traces in the same columns."""
+    ours = [
+        (
+            trace["name"],
+            f"{trace['footprint_pages'] * trace['page_bytes'] / 1e3:,.0f}",
+            _reads_to_writes(trace["read_references"], trace["write_references"]),
+            trace["references"],
+        )
+        for trace in facts["traces"]
+    ]
+    columns = ("workload", "memory footprint (kB)", "reads : writes", "references")
+    return literal(columns=columns, rows=[*papers, *ours])
+
+
+def _reads_to_writes(reads: int, writes: int) -> str:
+    if reads == 0 or writes == 0:
+        return f"{reads} : {writes}"
+    return f"{reads / writes:.2f} : 1" if reads >= writes else f"1 : {writes / reads:.2f}"
+
+
+def inter_reference(localities: Mapping[str, pl.DataFrame], rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the median of the other pages between two references to one, by the later one."""
+    footprints = dict(rows.select("trace", "footprint_pages").unique().rows())
+    table = localities["recency"].sort("recency_pages", maintain_order=True)
+    found = []
+    for trace in rows["trace"].unique(maintain_order=True):
+        of_trace = table.filter(pl.col("trace") == trace)
+        row = {"trace": trace, "footprint (pages)": footprints[trace]}
+        for op in ("read", "write"):
+            counts = of_trace[f"{op}_references"]
+            total = max(1, int(counts.sum()))
+            median = of_trace.filter(2 * counts.cum_sum() >= total)["recency_pages"]
+            near = of_trace.filter(pl.col("recency_pages") <= 0.1 * footprints[trace])
+            row[f"median of {op}s (pages)"] = median[0] if len(median) else None
+            share = int(near[f"{op}_references"].sum()) / total
+            row[f"{op}s within a tenth of the footprint"] = percent(share)
+        found.append(row)
+    return pl.DataFrame(found)
+
+
+def scenarios(swap: pl.DataFrame, buffers: pl.DataFrame, *, papers: Rows) -> pl.DataFrame:
+    """Return the CFLRU paper's Table 2, and which traces of ours stand for its programs."""
+    memory, files = (
+        dict(rows.select("workload", "trace").unique().iter_rows()) for rows in (swap, buffers)
+    )
+    rows = [(name, told, memory[name], files[name]) for name, told in papers]
+    return literal(columns=("workload", "the paper's scenario", "memory", "files"), rows=rows)
+
+
+def cflru_workloads(swap: pl.DataFrame, buffers: pl.DataFrame, *, papers: Rows) -> pl.DataFrame:
+    """Return the CFLRU paper's Table 3 beside our traces."""
+    parts = {"swap": swap, "buffers": buffers}
+    rows = []
+    for part, workload, papers_mb, reads, writes in papers:
+        of_workload = parts[part].filter(pl.col("workload") == workload)
+        ours = of_workload.row(0, named=True)
+        touched = round(ours["footprint_pages"] * ours["page_bytes"] / 1e6, 2)
+        rows.append((
+            part, workload, papers_mb, reads, writes, ours["trace"], touched,
+            ours["read_references"], ours["write_references"],
+        ))  # fmt: skip
+    columns = (
+        "part", "workload", "MB (paper)", "reads (paper)", "writes (paper)", "our trace", "MB",
+        "reads", "writes",
+    )  # fmt: skip
+    return literal(columns=columns, rows=rows)
+
+
+def costs_at_16_mib(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the CFLRU paper's Figure 4 as a table."""
+    return costs(at_memory(rows))
+
+
+def kernels_at_16_mib(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the CFLRU paper's Figures 6 and 7 as a table."""
+    judged = pl.DataFrame(list(KERNELS.values()), ["policy", "read_ahead"], orient="row")
+    kernels = replaced(rows).filter(pl.col("frames") == PAPERS_FRAMES)
+    kernels = kernels.join(judged, on=judged.columns, how="semi", maintain_order="left")
+    return kernels.select(
+        "workload",
+        pl.col("policy").alias("kernel"),
+        pl.col("read_ahead").alias("read-ahead"),
+        pl.col("read_ios").alias("pages read"),
+        pl.col("write_ios").alias("pages written"),
+        pl.col("cost").alias("weighted count"),
+        (pl.col("io_time_us") / 1e6).round(3).alias("device's time (s)"),
+        (pl.col("energy_uj") / 1e3).round(2).alias("energy (mJ)"),
+    )
+
+
+def ablation(*parts: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """Return how many percent each measure changes against CLOCK-DNV's defaults of that size.
+
+    Counts are those of a run of the trace: cells may have repeated it differently often.
+    """
+    key = ["trace", "buffer_pages"]
+    rows = pl.concat(parts).with_columns(per_run(name) for name in columns)
+    base = rows.filter(pl.col("policy") == OURS).select(
+        *key, *(pl.col(name).alias(f"{name} of {OURS}") for name in columns)
+    )
+    joined = rows.join(base.unique(key), on=key, how="left", maintain_order="left")
+    changes = [
+        pl.when(pl.col(f"{name} of {OURS}") > 0)
+        .then((100 * (pl.col(name) / pl.col(f"{name} of {OURS}") - 1)).round(2) + 0.0)
+        .alias(f"{name} change %")
+        for name in columns
+    ]
+    others = joined.filter(pl.col("policy") != OURS)
+    return others.select("trace", "buffer_pages", pl.col("policy").alias("buffer"), *changes)
+
+
+def own_modes(*parts: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """Return CLOCK-DNV's own modes at the second size of each trace; the kept table has all."""
+    changes = ablation(*parts, columns=columns)
+    second = changes.group_by("trace").agg(
+        pl.col("buffer_pages").unique().sort().head(2).last().alias("second")
+    )
+    modes = [text for text in changes["buffer"].unique() if name_of(text) == OURS != text]
+    of_mode = changes.filter(pl.col("buffer").is_in(modes))
+    at_size = of_mode.join(second, on="trace", maintain_order="left")
+    return at_size.filter(pl.col("buffer_pages") == pl.col("second")).drop("second")
+
+
+def media(*, drive: str, papers: Rows) -> pl.DataFrame:
+    """Return the CLOCK-DNV paper's Table I, and our profile of its drive."""
+    facts = _engine.ssd_facts(drive)
+    nand = f"{facts['times']}; {facts['endurance']}"
+    ours = (f"our profile {drive}", "not timed", nand, facts["NVM"])
+    return literal(columns=("property", "DRAM", "NAND", "NVM"), rows=[*papers, ours])
+
+
+def parameters(*, drive: str, papers: Rows) -> pl.DataFrame:
+    """Return the CLOCK-DNV paper's Table II beside our profile's facts."""
+    facts = _engine.ssd_facts(drive)
+    rows = [(name, value, facts[fact]) for name, value, fact in papers]
+    return literal(columns=("parameter", "paper", f"our profile {drive}"), rows=rows)
+
+
+def block_workloads(*parts: pl.DataFrame, papers: Rows) -> pl.DataFrame:
+    """Return the CLOCK-DNV paper's Table III, then our traces in the same columns."""
+    traces = pl.concat(parts).unique("trace", keep="first", maintain_order=True)
+    ours = []
+    for row in traces.iter_rows(named=True):
+        told = f"stand-in for {row['workload']}" if row["workload"] else "real, not the paper's"
+        reads = 10 * row["read_references"] / (row["read_references"] + row["write_references"])
+        size = row["references"] / row["repetitions"] * row["page_bytes"] / 1e9
+        footprint = row["footprint_pages"] * row["page_bytes"] / (1 << 20)
+        ours.append((
+            f"{row['trace']} ({told})", f"{reads:.1f} : {10 - reads:.1f}", f"{size:.2f} GB",
+            f"{footprint:,.0f} MiB",
+        ))  # fmt: skip
+    columns = ("workload", "reads : writes", "size", "footprint")
+    return literal(columns=columns, rows=[*papers, *ours])
+
+
+def memory_workloads(rows: pl.DataFrame, *, papers: Rows) -> pl.DataFrame:
+    """Return a table of the SCM paper's workloads, then our traces in the same columns."""
+    traces = rows.filter(pl.col("page_bytes") == 4096).unique(
+        "trace", keep="first", maintain_order=True
+    )
+    ours = [
+        (
+            f"{row['trace']}, for {row['workload']}",
+            round(row["footprint_pages"] * row["page_bytes"] / 1e6, 2),
+            row["write_references"],
+            row["read_references"],
+        )
+        for row in traces.iter_rows(named=True)
+    ]
+    columns = ("workload", "footprint (MB)", "writes", "reads")
+    return literal(columns=columns, rows=[*papers, *ours])
+
+
+def fewest_faults(rows: pl.DataFrame, *, papers_kib: Mapping[str, int]) -> pl.DataFrame:
+    """Return the SCM paper's Figure 7 as a table: page sizes with the fewest faults."""
+    best = best_pages(rows, "page_fault_ratio", 1.0).pivot("memory", values="page_bytes")
+    paper = {name: 1024 * kib for name, kib in papers_kib.items()}
+    return best.select(
+        "workload",
+        pl.col("workload").replace_strict(paper).alias("paper (bytes)"),
+        *(pl.col(name).alias(f"{name} (bytes)") for name in best.columns[1:]),
+    )
+
+
+def fastest_pages(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the SCM paper's Figures 8 and 9 as a table: the fastest page of each ratio."""
+    tables = []
+    for ratio in rows["storage_ratio"].unique(maintain_order=True):
+        best = best_pages(rows, "amat_ns", ratio).pivot("memory", values="page_bytes")
+        tables.append(best.insert_column(1, pl.lit(ratio).alias("storage ratio")))
+    return pl.concat(tables)
+
+
+MAKERS: Mapping[str, Callable[..., pl.DataFrame]] = {
+    make.__name__: make
+    for make in (
+        ablation, band_rows, band_table, block_workloads, cflru_workloads, costs_at_16_mib,
+        craw_workloads, fastest_pages, fewest_faults, flash_devices, inter_reference,
+        kernels_at_16_mib, literal, media, memory_workloads, own_modes, parameters, scenarios,
+    )
+}  # fmt: skip
+"""What ``report.toml`` may name."""
