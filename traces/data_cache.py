@@ -19,7 +19,7 @@ from captured import CLOCKHAND
 from sessions import SESSIONS, Session
 
 import clockhand
-from clockhand.reproduce.noise import inversion
+from clockhand.reproduce.measures.noise import inversion
 from clockhand.sweep.tables import csv_with_origin
 
 NAMES = ("tar-gzip", "sqlite3")

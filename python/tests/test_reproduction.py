@@ -22,9 +22,10 @@ from clockhand.reproduce import (
 )
 from clockhand.reproduce.judge import judged_cases, judged_most, judged_number, judged_range
 from clockhand.reproduce.measures.compared import Compared
-from clockhand.reproduce.noise import inversion
+from clockhand.reproduce.measures.locality import locality_rows
+from clockhand.reproduce.measures.noise import inversion
 from clockhand.reproduce.report import title_of
-from clockhand.reproduce.tables import band_rows, locality_rows
+from clockhand.reproduce.tables import band_rows
 from conftest import Clockhand, assert_one_sentence
 from test_report_browser import unavailable
 
@@ -347,9 +348,9 @@ def test_sizes_with_the_same_frames_weigh_once() -> None:
             "io_time_us": [1.0, 2.0, 1.0, 2.0, 3.0, 4.0],
         }
     )
-    [compared] = Compared(rows).reductions("craw", "clock")
-    assert compared.mean == pytest.approx((0.5 + 0.25) / 2)
-    assert (compared.greatest, compared.greatest_at, compared.least_at) == (0.5, 0.25, 0.5)
+    [compared] = Compared(rows).reductions("craw", "clock").to_dicts()
+    assert compared["mean"] == pytest.approx((0.5 + 0.25) / 2)
+    assert (compared["greatest"], compared["greatest_at"], compared["least_at"]) == (0.5, 0.25, 0.5)
 
 
 def test_the_page_opens_in_a_browser(made: Reproduction, tmp_path: Path) -> None:

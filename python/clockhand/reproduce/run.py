@@ -1,8 +1,7 @@
 """Reproductions: a paper's experiment is run, its claims are judged, its tables are made."""
 
-import itertools
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,8 @@ from clockhand.report.words import unique
 from clockhand.reproduce import tables as making
 from clockhand.reproduce.experiment import MAIN, PaperExperiment, Part
 from clockhand.reproduce.judge import Claim, claim_table, judge
+from clockhand.reproduce.measured import Measured
+from clockhand.reproduce.measures.locality import locality_rows
 from clockhand.reproduce.packaged import packaged_content
 from clockhand.studies.filecache.run import break_even
 from clockhand.studies.locality.run import locality
@@ -91,8 +92,11 @@ def reproduce(
     for (name, part), sweep in zip(experiment.parts, swept, strict=True):
         before = [results[name]] if name in results else []
         results[name] = pl.concat([*before, _rows_of(part, sweep)])
+    parts = dict(experiment.parts)
     for name, (kind, asked) in experiment.beside.items():
-        results |= BESIDE[kind](name, asked, experiment, results, jobs)
+        own = {key: value for key, value in asked.items() if key != "traces_of"}
+        beside = _Beside(parts.get(asked.get("traces_of", MAIN)), results, jobs)
+        results |= getattr(beside, kind)(name, **own)
     results["facts"] = _joined_facts(experiment.parts, swept)
     claims = judge(experiment.paper, results)
     results["claims"] = claim_table(claims)
@@ -158,116 +162,84 @@ def _joined_facts(parts: Iterable[tuple[str, Part]], swept: Iterable[Sweep]) -> 
     return {**last, "options": {**options, "jobs": last["options"]["jobs"]}, **lists}
 
 
-Asked = Mapping[str, Any]
-Results = Mapping[str, Any]
+class _Beside:
+    """What is asked beside sweeps, a function for each table of a part that asks it.
 
+    Each takes the part's name and the keys of the table, and says what it adds to the results.
+    """
 
-def _main(experiment: PaperExperiment, name: str = MAIN) -> Part:
-    return next(part for of, part in experiment.parts if of == name)
+    def __init__(self, part: Part | None, results: Mapping[str, Any], jobs: int | None) -> None:
+        self._results = results
+        self._jobs = jobs
+        if part is not None:
+            self._part = part
+            self._names = dict(zip(part.sweep.traces, part.names, strict=True))
+            setting = part.sweep.settings[0].options
+            self._setting = {key: setting[key] for key in ("page_size", "device") if key in setting}
 
+    def locality(self, name: str, *, views: list[str], repeats: list[str]) -> dict[str, Any]:
+        """The rankings of the sweep's traces, in each view and counting of repeats."""
 
-def _locality(
-    name: str, asked: Asked, experiment: PaperExperiment, results: Results, jobs: int | None
-) -> dict[str, Any]:
-    """The rankings of the sweep's traces, in each view and counting of repeats."""
-    part = _main(experiment)
-    setting = part.sweep.settings[0].options
-    names = dict(zip(part.sweep.traces, part.names, strict=True))
-    views, repeats = asked["views"], asked["repeats"]
+        def found(**reading: Any) -> Any:
+            return locality(list(self._names), **self._setting, **reading)
 
-    def found(**reading: Any) -> Any:
-        return locality(
-            list(names), page_size=setting["page_size"], device=setting["device"], **reading
-        )
+        first = found()
+        shown = {table: _renamed(first.table(table), self._names) for table in TABLES}
+        facts = first.facts["traces"]
+        has_views = all(trace["view"] for trace in facts)
+        readings = {(facts[0]["view"] or AS_IT_IS, repeats[0]): shown}
+        for view in views if has_views else [facts[0]["view"] or AS_IT_IS]:
+            for counting in repeats:
+                if (view, counting) in ((views[0], repeats[0]), (AS_IT_IS, repeats[0])):
+                    continue
+                other = found(repeats=counting, view=None if view == AS_IT_IS else view)
+                tables = ("summary", "ranks")
+                readings[view, counting] = {
+                    table: _renamed(other.table(table), self._names) for table in tables
+                }
+        return {name: locality_rows(readings), "localities": shown}
 
-    first = found()
-    shown = {table: _renamed(first.table(table), names) for table in TABLES}
-    facts = first.facts["traces"]
-    view = facts[0]["view"] or AS_IT_IS
-    if not all(trace["view"] for trace in facts):
-        views = [view]
-    readings = {(view, repeats[0]): shown}
-    for one, counting in itertools.product(views, repeats):
-        if one in (asked["views"][0], AS_IT_IS) and counting == repeats[0]:
-            continue
-        other = found(repeats=counting, view=None if one == AS_IT_IS else one)
-        tables = ("summary", "ranks")
-        readings[one, counting] = {it: _renamed(other.table(it), names) for it in tables}
-    return {name: making.locality_rows(readings), "localities": shown}
+    def gauges(self, name: str, *, policies: str, memory: str) -> dict[str, Any]:
+        """Samples of a policy's gauges on each trace; the paper's Figure 15 is of xmms."""
+        away = (pl.col("memory_share") - float(memory.removesuffix("%")) / 100).abs()
+        frames = [pl.DataFrame(schema=GAUGE_SCHEMA)]
+        for trace, called in self._names.items():
+            of_policy = (pl.col("trace") == called) & (pl.col("policy") == policies)
+            misses = self._results[MAIN].filter(of_policy).sort(away)["misses"][0]
+            run = run_simulation(
+                trace, policies=policies, memory=memory, **self._setting,
+                gauge_every=max(1, misses // GAUGE_SAMPLES),
+            )  # fmt: skip
+            frames.append(run.gauges.with_columns(trace=pl.lit(called)))
+        gauges = pl.concat(frames)
+        return {"gauges": gauges, name: making.area_rows(gauges)}
 
+    def simulate(self, name: str, **options: Any) -> dict[str, Any]:
+        """What software costs beside the I/O, of a simulation of the sweep's traces."""
+        rows = [
+            run_simulation(
+                trace, **self._setting, jobs=self._jobs, watch=False, **options
+            ).rows.with_columns(trace=pl.lit(called))
+            for trace, called in self._names.items()
+        ]
+        return {name: making.overhead_rows(pl.concat(rows), options)}
 
-def _gauges(
-    name: str, asked: Asked, experiment: PaperExperiment, results: Results, jobs: int | None
-) -> dict[str, Any]:
-    """Sample a policy's gauges on each trace at one memory; the paper's Figure 15 is of xmms."""
-    part, rows = _main(experiment), results[MAIN]
-    setting = part.sweep.settings[0].options
-    share = float(asked["memory"].removesuffix("%")) / 100
-    frames = [pl.DataFrame(schema=GAUGE_SCHEMA)]
-    for trace, called in zip(part.sweep.traces, part.names, strict=True):
-        of_policy = (pl.col("trace") == called) & (pl.col("policy") == asked["policies"])
-        of_trace = rows.filter(of_policy).sort((pl.col("memory_share") - share).abs())
-        every = max(1, of_trace["misses"][0] // GAUGE_SAMPLES)
-        run = run_simulation(
-            trace, page_size=setting["page_size"], device=setting["device"],
-            gauge_every=every, **asked,
-        )  # fmt: skip
-        frames.append(run.gauges.with_columns(trace=pl.lit(called)))
-    gauges = pl.concat(frames)
-    return {"gauges": gauges, name: making.area_rows(gauges)}
+    def window(self, name: str, **options: Any) -> dict[str, Any]:
+        """A row for each position of each program's LRU list (CFLRU's Figure 2)."""
+        rows = [
+            predict_window(trace, **options).rows.with_columns(
+                trace=pl.lit(called), workload=pl.lit(workload)
+            )
+            for (trace, called), workload in zip(
+                self._names.items(), self._part.workloads, strict=True
+            )
+        ]
+        return {name: pl.concat(rows)}
 
+    def measurement(self, name: str, *, file: Measured) -> dict[str, Any]:
+        """The times of one machine."""
+        return {name: file}
 
-def _simulate(
-    name: str, asked: Asked, experiment: PaperExperiment, results: Results, jobs: int | None
-) -> dict[str, Any]:
-    """Simulate the sweep's traces with other options, for what software costs beside the I/O."""
-    part = _main(experiment)
-    setting = part.sweep.settings[0].options
-    rows = [
-        run_simulation(
-            trace, page_size=setting["page_size"], device=setting["device"], jobs=jobs,
-            watch=False, **asked,
-        ).rows.with_columns(trace=pl.lit(called))
-        for trace, called in zip(part.sweep.traces, part.names, strict=True)
-    ]  # fmt: skip
-    return {name: making.overhead_rows(pl.concat(rows), asked)}
-
-
-def _window(
-    name: str, asked: Asked, experiment: PaperExperiment, results: Results, jobs: int | None
-) -> dict[str, Any]:
-    """Figure 2 of the CFLRU paper: a row for each position of each program's LRU list."""
-    part = _main(experiment, asked["traces_of"])
-    own = {key: value for key, value in asked.items() if key != "traces_of"}
-    rows = [
-        predict_window(trace, **own).rows.with_columns(
-            trace=pl.lit(called), workload=pl.lit(workload)
-        )
-        for trace, called, workload in zip(
-            part.sweep.traces, part.names, part.workloads, strict=True
-        )
-    ]
-    return {name: pl.concat(rows)}
-
-
-def _measurement(
-    name: str, asked: Asked, experiment: PaperExperiment, results: Results, jobs: int | None
-) -> dict[str, Any]:
-    return {name: asked["file"]}
-
-
-def _break_even(
-    name: str, asked: Asked, experiment: PaperExperiment, results: Results, jobs: int | None
-) -> dict[str, Any]:
-    return {name: break_even(asked["devices"], insert=asked["insert"])}
-
-
-BESIDE: Mapping[str, Callable[..., dict[str, Any]]] = {
-    "break_even": _break_even,
-    "gauges": _gauges,
-    "locality": _locality,
-    "measurement": _measurement,
-    "simulate": _simulate,
-    "window": _window,
-}
-"""What is asked beside sweeps, by the table of a part that asks it: what it adds to the results."""
+    def break_even(self, name: str, *, devices: list[str], insert: list[str]) -> dict[str, Any]:
+        """After how many hits a cached block pays."""
+        return {name: break_even(devices, insert=insert)}

@@ -19,10 +19,7 @@ from clockhand.reproduce.measures.cflru import (
 )
 from clockhand.reproduce.measures.clock_dnv import OURS, per_run
 from clockhand.reproduce.measures.compared import BANDS, Compared, in_band
-from clockhand.reproduce.measures.locality import ORDER
 from clockhand.reproduce.measures.scm import best_pages
-from clockhand.reproduce.noise import inversion
-from clockhand.studies.locality.findings import TOP_COLUMNS
 from clockhand.study.policies import BASELINE, name_of
 
 ALL_TRACES = "all traces"
@@ -44,47 +41,6 @@ def made(entry: Mapping[str, Any], results: Mapping[str, Any]) -> pl.DataFrame:
 def literal(*, columns: Sequence[str], rows: Rows) -> pl.DataFrame:
     """Return a table as it stands in the file."""
     return pl.DataFrame(rows, schema=list(columns), orient="row")
-
-
-LOCALITY_SCHEMA = {
-    "view": pl.String, "repeats": pl.String, "trace": pl.String, "ranking": pl.String,
-    "op": pl.String, "re_references": pl.Int64, **dict.fromkeys(TOP_COLUMNS, pl.Float64),
-    **dict.fromkeys(ORDER, pl.Float64),
-}  # fmt: skip
-
-
-def locality_rows(
-    readings: Mapping[tuple[str, str], Mapping[str, pl.DataFrame]],
-) -> pl.DataFrame:
-    """Return the rankings of each trace in each reading.
-
-    Args:
-        readings: For each view that the traces have, and each counting of repeats, the tables
-            ``summary`` and ``ranks`` of a locality analysis of all traces. Traces without views
-            have one, of any name. The first counting is that of the figures.
-
-    Returns:
-        The columns view, repeats, trace, ranking, op, re_references, the shares of the top ranks,
-        and the shares that are out of order, that would be by chance on average, and at most. The
-        order by recency is judged without the first rank where repeats are collapsed. Traces
-        without a second write are left out, since they say nothing of writes.
-    """
-    rows = []
-    for (view, repeats), tables in readings.items():
-        summary = tables["summary"]
-        is_write = (pl.col("ranking") == "recency") & (pl.col("op") == "write")
-        silent = summary.filter(is_write & (pl.col("re_references") == 0))["trace"]
-        for row in summary.filter(~pl.col("trace").is_in(silent.to_list())).iter_rows(named=True):
-            of_ranking = tables["ranks"].filter(
-                *(pl.col(name) == row[name] for name in ("trace", "ranking", "op"))
-            )
-            counts = of_ranking.sort("rank")["references"].to_list()
-            passed_over = repeats == "collapsed" and row["ranking"] == "recency"
-            order = inversion(counts[passed_over:])
-            found = (order.share, order.null_mean, order.null_high)
-            known = {"view": view, "repeats": repeats, **dict(zip(ORDER, found, strict=True))}
-            rows.append({name: {**row, **known}[name] for name in LOCALITY_SCHEMA})
-    return pl.DataFrame(rows, schema=LOCALITY_SCHEMA)
 
 
 def area_rows(gauges: pl.DataFrame) -> pl.DataFrame:
@@ -117,42 +73,30 @@ def band_rows(rows: pl.DataFrame) -> pl.DataFrame:
         and has the worst and the best cell of all. Bands without a memory size have no row.
     """
     compared = Compared(rows)
-    policies = [name for name in rows["policy"].unique(maintain_order=True) if name != BASELINE]
+    ratio, at = pl.col("ratio"), pl.col("memory_share")
+    worst_at = at.filter(ratio == ratio.max()).last()
+    counts = (
+        pl.len().cast(pl.Int64).alias("cells"), ratio.mean().alias("mean"),
+        ratio.max().alias("worst"), worst_at.alias("worst_at"), ratio.min().alias("best"),
+    )  # fmt: skip
     found = []
-    for policy in policies:
+    for policy in rows.filter(pl.col("policy") != BASELINE)["policy"].unique(maintain_order=True):
         ratios = compared.ratios(policy, BASELINE)
         for band in BANDS:
-            of_band = ratios.filter(in_band(pl.col("memory_share"), band))
-            groups = of_band.partition_by("trace", as_dict=True)
-            of_traces = [
-                _band_row(band, trace, policy, groups[trace,])
-                for trace in compared.traces
-                if (trace,) in groups
-            ]
-            found += of_traces
-            if len(of_traces) > 1:
-                mean = sum(row["mean"] for row in of_traces) / len(of_traces)
-                found.append({**_band_row(band, ALL_TRACES, policy, of_band), "mean": mean})
-    schema = {
-        "memory": pl.String, "trace": pl.String, "policy": pl.String, "cells": pl.Int64,
-        "mean": pl.Float64, "worst": pl.Float64, "worst_at": pl.Float64, "best": pl.Float64,
-    }  # fmt: skip
+            cells = ratios.filter(in_band(at, band))
+            of_traces = cells.group_by("trace", maintain_order=True).agg(*counts)
+            tables = [of_traces]
+            if of_traces.height > 1:
+                whole = cells.select(pl.lit(ALL_TRACES).alias("trace"), *counts)
+                tables.append(whole.with_columns(mean=pl.lit(of_traces["mean"].mean())))
+            named = (pl.lit(band).alias("memory"), "trace", pl.lit(policy).alias("policy"))
+            found += [table.select(*named, pl.exclude("trace")) for table in tables]
     places = {name: place for place, name in enumerate((*BANDS, *compared.traces, ALL_TRACES))}
-    place = [
+    order = (
         pl.col(column).replace_strict(places, return_dtype=pl.Int64)
         for column in ("memory", "trace")
-    ]
-    return pl.DataFrame(found, schema=schema).sort(*place, maintain_order=True)
-
-
-def _band_row(band: str, trace: str, policy: str, ratios: pl.DataFrame) -> Row:
-    ordered = ratios.sort("ratio", maintain_order=True)
-    worst = ordered.row(-1, named=True)
-    return {
-        "memory": band, "trace": trace, "policy": policy, "cells": ratios.height,
-        "mean": ratios["ratio"].mean(), "worst": worst["ratio"],
-        "worst_at": worst["memory_share"], "best": ordered["ratio"][0],
-    }  # fmt: skip
+    )
+    return pl.concat(found).sort(*order, maintain_order=True)
 
 
 def band_table(rows: pl.DataFrame, *, value: str) -> pl.DataFrame:

@@ -1,7 +1,6 @@
 """Rows of a sweep of page policies, compared policy with policy where memory is short."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import polars as pl
 
@@ -13,27 +12,6 @@ MOST_SHARE = 0.995
 
 BANDS = {"≤ 10 %": (0, 10), "20–40 %": (20, 40), "≥ 60 %": (60, 100)}
 """Percent of the footprint, both ends included: small memory, where most is replaced, and more."""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """One policy against another on one trace.
-
-    Attributes:
-        trace: The trace.
-        mean: Mean over the memory sizes of the reduction of I/O time, as a share of the other's.
-        greatest: The greatest reduction.
-        greatest_at: The memory size of it, as a share of the footprint.
-        least: The least reduction; below 0 where the policy needs more I/O time.
-        least_at: The memory size of it, as a share of the footprint.
-    """
-
-    trace: str
-    mean: float
-    greatest: float
-    greatest_at: float
-    least: float
-    least_at: float
 
 
 class Compared:
@@ -69,10 +47,25 @@ class Compared:
             "trace", "memory_share", (pl.col("mine") / pl.col("others")).alias("ratio")
         )
 
-    def reductions(self, policy: str, other: str) -> list[Comparison]:
-        """Return how much less I/O time a policy needs than another, trace by trace."""
-        ratios = self.ratios(policy, other)
-        return [_reduced(trace, ratios) for trace in self.traces if trace in set(ratios["trace"])]
+    def reductions(self, policy: str, other: str) -> pl.DataFrame:
+        """Return how much less I/O time a policy needs than another, as shares of the other's.
+
+        Returns:
+            A row per trace: the mean over memory sizes, the least (below 0 where the policy needs
+            more) and the greatest, each with its memory size (``least_at``, ``greatest_at``).
+        """
+        reduction, at = 1 - pl.col("ratio"), pl.col("memory_share")
+        return (
+            self.ratios(policy, other)
+            .group_by("trace", maintain_order=True)
+            .agg(
+                reduction.mean().alias("mean"),
+                reduction.min().alias("least"),
+                at.get(reduction.arg_min()).alias("least_at"),
+                reduction.max().alias("greatest"),
+                at.get(reduction.arg_max()).alias("greatest_at"),
+            )
+        )
 
     def mean_ratio(self, policy: str, other: str, value: str, traces: Iterable[str]) -> float:
         """Return the mean over memory sizes and some traces, each trace weighing the same."""
@@ -85,25 +78,10 @@ class Compared:
         return [trace for trace in self.traces if wanted(trace)]
 
 
-def _reduced(trace: str, ratios: pl.DataFrame) -> Comparison:
-    of_trace = ratios.filter(pl.col("trace") == trace)
-    reductions = [1 - ratio for ratio in of_trace["ratio"]]
-    shares = of_trace["memory_share"].to_list()
-    best = max(range(len(reductions)), key=reductions.__getitem__)
-    worst = min(range(len(reductions)), key=reductions.__getitem__)
-    mean = sum(reductions) / len(reductions)
-    ends = (reductions[best], shares[best], reductions[worst], shares[worst])
-    return Comparison(trace, mean, *ends)
-
-
-def reduction_table(every: Iterable[Comparison]) -> Evidence:
+def reduction_table(reductions: pl.DataFrame) -> Evidence:
     """Return reductions of I/O time as text, a row per trace."""
-    rows = (
-        (each.trace, each.mean, each.least, each.least_at, each.greatest, each.greatest_at)
-        for each in every
-    )
     heads = ("trace", "mean reduction", "worst", "at memory", "greatest", "at memory")
-    return (heads, *((trace, *map(percent, shares)) for trace, *shares in rows))
+    return (heads, *((trace, *map(percent, shares)) for trace, *shares in reductions.iter_rows()))
 
 
 def in_band(share: pl.Expr, band: str) -> pl.Expr:

@@ -24,21 +24,21 @@ def reduction(
     """
     compared = Compared(rows)
     others = {other: compared.reductions(of, other) for other in against}
-    every = [each for of_other in others.values() for each in of_other]
-    best = max(every, key=lambda each: each.greatest)
-    worst = min(every, key=lambda each: each.least)
+    every = pl.concat(others.values())
+    best = every.row(int(every["greatest"].arg_max() or 0), named=True)
+    worst = every.row(int(every["least"].arg_min() or 0), named=True)
     tables = {other: reduction_table(of_other) for other, of_other in others.items()}
     evidence = tables[against[0]]
     if len(against) > 1:
         lines = ((other, *row) for other, table in tables.items() for row in table[1:])
         evidence = (("against", *evidence[0]), *lines)
     words = {
-        "best_trace": best.trace, "best_at": percent(best.greatest_at),
-        "worst": percent(worst.least), "worst_trace": worst.trace,
-        "worst_at": percent(worst.least_at),
+        "best_trace": best["trace"], "best_at": percent(best["greatest_at"]),
+        "worst": percent(worst["least"]), "worst_trace": worst["trace"],
+        "worst_at": percent(worst["least_at"]),
         **_reads_and_writes(compared, of, against[0], compared.traces),
     }  # fmt: skip
-    return Found([getattr(each, number) for each in every], evidence, words)
+    return Found(every[number].to_list(), evidence, words)
 
 
 def _reads_and_writes(

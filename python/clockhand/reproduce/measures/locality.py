@@ -11,6 +11,7 @@ import polars as pl
 
 from clockhand.report.words import percent
 from clockhand.reproduce.judge import Found
+from clockhand.reproduce.measures.noise import inversion
 from clockhand.studies.locality.findings import TOP_COLUMNS
 
 TENTH = "top_10_percent_share"
@@ -21,6 +22,47 @@ Curve = dict[str, Any]
 
 Trace = Mapping[tuple[str, str], Curve]
 """The curves of a trace, by ranking and operation."""
+
+
+SCHEMA = {
+    "view": pl.String, "repeats": pl.String, "trace": pl.String, "ranking": pl.String,
+    "op": pl.String, "re_references": pl.Int64, **dict.fromkeys(TOP_COLUMNS, pl.Float64),
+    **dict.fromkeys(ORDER, pl.Float64),
+}  # fmt: skip
+
+
+def locality_rows(
+    readings: Mapping[tuple[str, str], Mapping[str, pl.DataFrame]],
+) -> pl.DataFrame:
+    """Return the rankings of each trace in each reading.
+
+    Args:
+        readings: For each view that the traces have, and each counting of repeats, the tables
+            ``summary`` and ``ranks`` of a locality analysis of all traces. Traces without views
+            have one, of any name. The first counting is that of the figures.
+
+    Returns:
+        The columns view, repeats, trace, ranking, op, re_references, the shares of the top ranks,
+        and the shares that are out of order, that would be by chance on average, and at most. The
+        order by recency is judged without the first rank where repeats are collapsed. Traces
+        without a second write are left out, since they say nothing of writes.
+    """
+    rows = []
+    for (view, repeats), tables in readings.items():
+        summary = tables["summary"]
+        is_write = (pl.col("ranking") == "recency") & (pl.col("op") == "write")
+        silent = summary.filter(is_write & (pl.col("re_references") == 0))["trace"]
+        for row in summary.filter(~pl.col("trace").is_in(silent.to_list())).iter_rows(named=True):
+            of_ranking = tables["ranks"].filter(
+                *(pl.col(name) == row[name] for name in ("trace", "ranking", "op"))
+            )
+            counts = of_ranking.sort("rank")["references"].to_list()
+            passed_over = repeats == "collapsed" and row["ranking"] == "recency"
+            order = inversion(counts[passed_over:])
+            found = (order.share, order.null_mean, order.null_high)
+            known = {"view": view, "repeats": repeats, **dict(zip(ORDER, found, strict=True))}
+            rows.append({name: {**row, **known}[name] for name in SCHEMA})
+    return pl.DataFrame(rows, schema=SCHEMA)
 
 
 def _measured(
