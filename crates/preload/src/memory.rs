@@ -196,15 +196,15 @@ pub unsafe fn for_each_used(address: usize, end: usize, mut take: impl FnMut(usi
 /// not let the pager forget is overwritten, and pages that cannot be made zero stay used forever.
 ///
 /// # Safety
-/// The caller holds the lock and does not have the ranges in use; the pages lie in one range and are no longer in use.
+/// The caller holds the lock and does not have the ranges in use; the pages lie in one range and are not longer in use.
 unsafe fn release(first_page: u32, pages: u32) -> bool {
     let bytes = pages as usize * PAGE_BYTES;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: these pages are no longer in use. Any protection that the program had set is removed for the next user.
+    // SAFETY: these pages are not longer in use. Any protection that the program had set is removed for the next user.
     let restored = unsafe { system::mprotect(address_of(first_page), bytes, protection) };
     let released = restored.is_ok() && {
         if !crate::pager::discard(first_page, pages) {
-            // SAFETY: these pages are no longer in use, and can be written.
+            // SAFETY: these pages are not longer in use, and can be written.
             unsafe { core::ptr::write_bytes(address_of(first_page) as *mut u8, 0, bytes) };
         }
         true

@@ -47,7 +47,8 @@ fn cpu_seconds() -> f64 {
     (ticks(11) + ticks(12)) / TICKS_PER_SECOND
 }
 
-/// CPU seconds of a run with so many cells, each with a frame less than the one before: equal ones would share a replay.
+/// CPU seconds of a run with this number of cells, each with a frame less than the one before: equal ones would share a
+/// replay.
 fn run(trace: &TraceInput, most_frames: u32, policy: &str, see: &str, cells: u32) -> (f64, u64) {
     let frames: Vec<String> =
         (most_frames + 1 - cells..=most_frames).map(|frames| frames.to_string()).collect();

@@ -51,7 +51,7 @@ impl Cfclock {
     /// The hand passes over its first `count` pages: their bits become 0, unless `clear_passed=false`.
     ///
     /// In step 3 these are the pages of the window, and they are cleared before the scan: a scan that wraps then takes
-    /// the page under the old hand, as CLOCK does. That is what makes reason (c) of the rule true.
+    /// the page under the old hand, as CLOCK does. This makes reason (c) of the rule true.
     fn pass_over(&mut self, count: usize) {
         if self.clear_passed {
             for page in self.from_hand.iter_mut().take(count) {

@@ -137,7 +137,7 @@ impl<M: Movements> Tiers<M> {
         }
     }
 
-    /// Whether a page is in the fast tier.
+    /// Returns whether a page is in the fast tier.
     #[inline]
     pub fn is_fast(&self, page: PageId) -> bool {
         self.states[page.index()] & IN_FAST != 0

@@ -24,7 +24,7 @@ impl Memory {
     /// Ends what is mapped in these addresses, which lie in the memory. Blocks of the heap stay.
     ///
     /// # Safety
-    /// The addresses are no longer in use.
+    /// The addresses are not longer in use.
     pub unsafe fn unmap(&mut self, address: usize, bytes: usize) {
         let Some(pages) = pages_for(bytes) else { return };
         let mut first_page = page_of(address);

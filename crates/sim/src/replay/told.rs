@@ -1,4 +1,4 @@
-//! How policies are told of references: by bits, by accesses, one by one, or with the future.
+//! How policies learn of references: by bits, by accesses, one by one, or with the future.
 
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline, PagePolicy};
 use clockhand_policy::{Frame, Memory, Op};
@@ -6,9 +6,9 @@ use clockhand_trace::{Record, RunLengths};
 
 use crate::next_use::NEVER;
 
-/// How a kind of policy is told of references.
+/// How a kind of policy learns of references.
 pub(crate) trait Told<P> {
-    /// Whether a hit takes a few instructions, so that many copies of it are little code, and nothing is done before a
+    /// True if a hit takes a few instructions, so that many copies of it are little code, and nothing is done before a
     /// record.
     const HITS_ARE_SHORT: bool = false;
 

@@ -62,7 +62,7 @@ pub(crate) struct Windows {
     /// References of the trace.
     total: u64,
     windows: u64,
-    /// After every so many windows it is seen who lives where.
+    /// The windows between two looks at which page lives where.
     looks: u64,
     before: TierCounts,
     course: TierCourse,

@@ -18,9 +18,9 @@ pub enum Sight {
     /// Every reference, before its access.
     #[default]
     All,
-    /// Every so many references one, after its access.
+    /// One reference in this number, after its access.
     Sample(u64),
-    /// After every so many references, the bits that accesses have set.
+    /// The bits that accesses have set, each time after this number of references.
     Bits(u64),
 }
 
@@ -75,8 +75,8 @@ pub(super) struct PageTier<'a, P, T> {
 }
 
 impl<P: PagePolicy, T: Told<P>> PageTier<'_, P, T> {
-    /// The policy is told of a reference to a page of the fast tier. If that writes, the page is dirty: the access is the one
-    /// that follows, or the fast tier has served it already.
+    /// The policy learns of a reference to a page of the fast tier. If that writes, the page is dirty: the access is
+    /// the one that follows, or the fast tier has served it already.
     #[inline]
     fn tell_hit(&mut self, page: PageId, op: Op) {
         let page = self.numbers.of_policy(page);
@@ -84,7 +84,7 @@ impl<P: PagePolicy, T: Told<P>> PageTier<'_, P, T> {
         self.told.hit(&mut self.memory, Record::single(page.0, op == Op::Write), frame);
     }
 
-    /// The rule is told of a reference, and asked if it may promote.
+    /// The rule learns of a reference, and asked if it may promote.
     #[inline]
     fn ask<M: Movements>(&mut self, page: PageId, op: Op, tiers: &mut Tiers<M>) {
         let now = tiers.now();
@@ -102,7 +102,7 @@ impl<P: PagePolicy, T: Told<P>> PageTier<'_, P, T> {
         }
     }
 
-    /// The policy is told of a sampled reference.
+    /// The policy learns of a sampled reference.
     #[inline(never)]
     fn take_sample<M: Movements>(&mut self, served: Served, tiers: &mut Tiers<M>) {
         let Served { page, op, found, by } = served;
@@ -215,12 +215,12 @@ impl<P: PagePolicy, T: Told<P>> TierPolicy for PageTier<'_, P, T> {
     #[inline]
     fn served<M: Movements>(&mut self, served: Served, tiers: &mut Tiers<M>) {
         let Served { page, op, found, by } = served;
-        // Where it sees all, the policy has been told of the write.
+        // A policy that sees all references has seen the write.
         if by == Tier::Fast && op == Op::Write && self.sight != Sight::All {
             self.make_dirty(page);
         }
         match self.sight {
-            // What found its page in the slow tier has been told.
+            // References that found their page in the slow tier have been seen.
             Sight::All => match (found, by) {
                 (Some(Tier::Slow), _) => {}
                 (_, by) => self.rule.told(page, by == Tier::Slow, tiers.now()),

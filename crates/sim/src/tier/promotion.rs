@@ -17,8 +17,8 @@ pub enum PromotionRule {
     FirstTouch,
     /// Writes promote.
     Write,
-    /// The `touches`-th reference since the page entered the slow tier promotes, if all of them are `within` so many
-    /// references; whenever they were if that is 0.
+    /// The `touches`-th reference since the page entered the slow tier promotes, if all of them lie within `within`
+    /// references; 0: whenever they were.
     KTouch {
         /// References, from 1.
         touches: u32,

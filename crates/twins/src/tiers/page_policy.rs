@@ -10,9 +10,9 @@ use crate::{Op, Twin, build};
 pub enum TierSight {
     /// Every reference.
     All,
-    /// Every so many references one.
+    /// One reference in this number.
     Sample(u64),
-    /// After every so many references, the bits.
+    /// The bits, each time after this number of references.
     Bits(u64),
 }
 
@@ -45,7 +45,7 @@ pub(super) struct PageKeeper {
     bits: BTreeMap<u64, Op>,
     /// Written by an access that the fast tier served since they entered it.
     dirty: BTreeSet<u64>,
-    /// Whether the policy, which counts its periods itself, was told of the present reference.
+    /// True if the policy, which counts its periods itself, learned of the present reference.
     was_told: bool,
     now: u64,
 }
@@ -140,7 +140,7 @@ impl PageKeeper {
         std::mem::take(&mut self.bits)
     }
 
-    /// The rule is told of a reference.
+    /// The rule learns of a reference.
     pub(super) fn tell_rule(&mut self, page: u64, is_slow: bool, now: u64) {
         if is_slow {
             self.touches.entry(page).or_default().push(now);
@@ -149,7 +149,7 @@ impl PageKeeper {
         self.sketch.count(page);
     }
 
-    /// Whether the reference to a slow page that was just told promotes it.
+    /// Returns whether the reference to a slow page that was just told promotes it.
     pub(super) fn asks(&mut self, page: u64, op: Op, now: u64, has_free_frame: bool) -> bool {
         match self.promotion {
             TierPromotion::Never => false,

@@ -20,7 +20,7 @@ pub struct TierPrices {
     pub software_ns: [Cost; 6],
     /// ns in which storage reads and writes a page.
     pub storage_ns: [Cost; 2],
-    /// Whether first touches read from storage.
+    /// True if first touches read from storage.
     pub reads_first_touches: bool,
     /// Bytes of a page.
     pub page_bytes: i128,

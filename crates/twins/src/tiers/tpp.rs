@@ -9,7 +9,7 @@ pub enum TppRule {
     Active,
     /// All.
     First,
-    /// Those at most so many references after the mark.
+    /// Those at most this number of references after the mark.
     Latency(u64),
 }
 
@@ -24,11 +24,11 @@ pub(super) struct Tpp {
     inactive: VecDeque<u64>,
     /// Pages of the fast tier with accessed bit 1.
     accessed: BTreeSet<u64>,
-    /// Pages of the slow tier with the number at which they were marked.
+    /// Pages of the slow tier with the number of the marking reference.
     marks: BTreeMap<u64, u64>,
     slow_active: BTreeSet<u64>,
     pub(super) last_looked_at: Option<u64>,
-    /// Whether demotion ahead goes on until `high` frames are free.
+    /// True if demotion ahead goes on until `high` frames are free.
     is_demoting: bool,
 }
 
@@ -59,7 +59,7 @@ impl Tpp {
         self.accessed.insert(page);
     }
 
-    /// Whether a hint fault asks for promotion; `None` if the page is not marked.
+    /// Tells whether a hint fault asks for promotion; `None` if the page is not marked.
     pub(super) fn hint(&mut self, page: u64, now: u64) -> Option<bool> {
         let mark = self.marks.remove(&page)?;
         Some(match self.rule {
@@ -88,7 +88,7 @@ impl Tpp {
         self.slow_active.remove(&page);
     }
 
-    /// Whether another page is demoted ahead, of so many frames and pages.
+    /// Returns whether another page is demoted ahead, with this number of frames and pages.
     pub(super) fn demotes_ahead(&mut self, frames: usize, pages: usize) -> bool {
         let free = frames - pages;
         self.is_demoting = (self.is_demoting || free < self.low) && free < self.high && pages > 0;

@@ -27,8 +27,8 @@ use crate::tier::study::best_pages;
 const PING_PONG: u64 = 6;
 const SECONDS: [u64; 3] = [11, 12, 40];
 
-/// The catalog's page policies whose twins can be told of a reference that is dirty or not, with the parameters of a
-/// ratio of 8, and what they may see.
+/// The catalog's page policies whose twins can see a reference that is dirty or not, with the parameters of a ratio of
+/// 8, and what they may see.
 const PAGE_POLICIES: [&str; 24] = [
     "fifo",
     "lru",
@@ -114,7 +114,7 @@ fn tier_policies() -> impl Strategy<Value = (String, TierKeeper)> {
     ]
 }
 
-/// Tiers with a frame, an option of each kind, and how the limit is renewed: among so many references, or by time.
+/// Tiers with a frame, an option of each kind, and how the limit is renewed: in a number of references, or by time.
 fn sizes() -> impl Strategy<Value = (TierSizes, u64)> {
     let placement = prop_oneof![
         3 => Just(Placement::Fast),
@@ -169,7 +169,7 @@ pub(super) fn twin_op(op: Op) -> clockhand_twins::Op {
     if op == Op::Write { clockhand_twins::Op::Write } else { clockhand_twins::Op::Read }
 }
 
-/// What the golden vectors call an action; samples, scans and accesses are none.
+/// The actions of the golden vectors; samples, scans and accesses are not among them.
 pub(super) fn action(event: &TierEvent) -> Option<Value> {
     let tier = |is_fast: bool| if is_fast { "fast" } else { "slow" };
     Some(match *event {
@@ -267,7 +267,7 @@ fn same(trace: &[(u64, Op)], every: u64, tiers: &mut Tiers<Noted>, twin: &mut Ti
     }
 }
 
-/// Limits by time begin anew before these references.
+/// Limits by time begin again before these references.
 fn second_of(position: u64, every: u64) -> u64 {
     if every > 0 { 0 } else { SECONDS.iter().filter(|&&begins| position >= begins).count() as u64 }
 }

@@ -55,25 +55,25 @@ impl Record {
         self.0 >> FLAG_BITS
     }
 
-    /// Whether the first reference of the run writes.
+    /// Returns whether the first reference of the run writes.
     #[inline]
     pub fn first_is_write(self) -> bool {
         self.0 & FIRST_IS_WRITE != 0
     }
 
-    /// Whether a later reference of the run reads.
+    /// Returns whether a later reference of the run reads.
     #[inline]
     pub fn rest_reads(self) -> bool {
         self.0 & REST_READS != 0
     }
 
-    /// Whether a later reference of the run writes.
+    /// Returns whether a later reference of the run writes.
     #[inline]
     pub fn rest_writes(self) -> bool {
         self.0 & REST_WRITES != 0
     }
 
-    /// Whether it stands for more than one reference.
+    /// Returns whether it stands for more than one reference.
     #[inline]
     pub(crate) fn is_run(self) -> bool {
         self.0 & (REST_READS | REST_WRITES) != 0
