@@ -1,11 +1,10 @@
 //! The driver of a write buffer: carries out its steps on a store, and serves requests of bytes.
 //!
-//! Each request enters the buffer as a whole, its pages in ascending order. A step is carried out at once; pages that
-//! the disk refuses are *held*, readable, and tried again.
+//! Each request enters the buffer as a whole, its pages in ascending order. A step is committed at once; until its
+//! pages are on the disk the store *holds* them, readable.
 
 mod blocks;
 mod contents;
-mod held;
 mod requests;
 #[cfg(test)]
 mod tests;
@@ -19,7 +18,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::store::{Medium, Outgoing, Store};
 
 pub use blocks::{Extent, StatusKind};
-pub use held::Held;
 
 /// What a request was refused with, in NBD's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,8 +45,8 @@ pub enum Refused {
 
 impl Refused {
     /// What a client is told of a file's error.
-    pub fn of(error: &std::io::Error) -> Refused {
-        match error.kind() {
+    pub fn of(error: std::io::ErrorKind) -> Refused {
+        match error {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Refused::Space,
             _ => Refused::Io,
         }
@@ -107,7 +105,6 @@ pub struct Engine<D, N> {
     store: Store<D, N>,
     /// The contents of the pages in DRAM; `None` if a page could not be read yet.
     dram: FxHashMap<u64, Option<Box<[u8]>>>,
-    held: held::HeldPages,
     /// Pages whose content was damaged in NVM while the server ran.
     damaged: FxHashSet<u64>,
     counts: Counts,
@@ -115,7 +112,6 @@ pub struct Engine<D, N> {
     /// Free slots that must be there before a page is served.
     least_free_slots: usize,
     step: Vec<StepPage>,
-    arena: Vec<u8>,
     notes: Vec<String>,
     overlay: Option<FxHashSet<u64>>,
 }
@@ -131,14 +127,12 @@ impl<D: Medium, N: Medium> Engine<D, N> {
             buffer,
             store,
             dram: FxHashMap::default(),
-            held: held::HeldPages::default(),
             damaged: FxHashSet::default(),
             counts: Counts::default(),
             recorder: None,
             // With fewer to spare the store frees each slot when it is needed.
             least_free_slots: if spare > 2 { 2 } else { 0 },
             step: Vec::new(),
-            arena: Vec::new(),
             notes: Vec::new(),
             overlay: None,
         }
@@ -176,12 +170,10 @@ impl<D: Medium, N: Medium> Engine<D, N> {
 
     /// Sentences about what failed since this was last asked.
     pub fn take_notes(&mut self) -> Vec<String> {
+        for sentence in self.store.take_notes() {
+            self.note(sentence);
+        }
         std::mem::take(&mut self.notes)
-    }
-
-    /// Pages that the disk refused so far.
-    pub fn held_pages(&self) -> usize {
-        self.held.len()
     }
 
     /// Pages whose content was damaged in NVM while the server ran.
@@ -191,7 +183,7 @@ impl<D: Medium, N: Medium> Engine<D, N> {
 
     /// Whether something failed that is not mended yet.
     pub fn is_degraded(&self) -> bool {
-        self.store.failure().is_some() || !self.held.is_empty() || !self.damaged.is_empty()
+        self.store.failure().is_some() || self.store.refused_count() > 0 || !self.damaged.is_empty()
     }
 
     fn page_bytes(&self) -> usize {
@@ -218,21 +210,23 @@ impl<D: Medium, N: Medium> Engine<D, N> {
             self.note(sentence);
             return Err(Refused::Io);
         }
-        if self.held.is_full() {
-            self.try_held_again(usize::MAX);
-            if self.held.is_full() {
-                self.counts.errors += 1;
-                return Err(self.held.refusal());
-            }
+        if !self.store.make_room_to_hold() {
+            self.counts.errors += 1;
+            return Err(self.refusal());
         }
         let least = self.least_free_slots;
         if self.store.free_slots().is_some_and(|free| free < least)
             && let Err(error) = self.store.make_free_slots(least)
         {
             self.note(error.to_string());
-            return Err(if self.held.is_empty() { Refused::Io } else { self.held.refusal() });
+            return Err(self.refusal());
         }
         Ok(())
+    }
+
+    /// Why the disk refuses a page; that a file failed, if it refuses none.
+    fn refusal(&self) -> Refused {
+        self.store.refusal(0..u64::MAX).map_or(Refused::Io, Refused::of)
     }
 
     /// Carries out the steps that `request` needs; `content` is what it brings.
@@ -275,59 +269,38 @@ impl<D: Medium, N: Medium> Engine<D, N> {
         self.counts.migrations += pages.len() as u64;
         self.counts.nvm_writes += pages.len() as u64;
         for &StepPage { page, .. } in pages {
-            let mut content = match self.dram.remove(&page.0) {
+            let content = match self.dram.remove(&page.0) {
                 Some(Some(content)) => content,
                 _ => vec![0; self.page_bytes()].into(),
             };
-            self.write_nvm(page.0, &mut content);
+            self.write_nvm(page.0, &content);
         }
     }
 
     /// Writes a version of a page to NVM. If that fails the page is held: it stays readable, and nothing more is written.
-    fn write_nvm(&mut self, page: u64, content: &mut Box<[u8]>) {
-        match self.store.write_nvm(page, content) {
-            Ok(()) => self.held.remove(page),
-            Err(error) => {
-                self.note(format!("page {page} could not be written to NVM: {error}"));
-                let content = std::mem::take(content);
-                self.held.insert(page, Held { content, seq: None, refused: Refused::of(&error) });
-            }
+    fn write_nvm(&mut self, page: u64, content: &[u8]) {
+        if let Err(error) = self.store.write_nvm(page, content) {
+            self.note(format!("page {page} could not be written to NVM: {error}"));
+            self.store.hold_for_good(page, content, &error);
         }
     }
 
     fn flush_batch(&mut self, pages: &[StepPage], request: &[u8]) {
         self.counts.batches += 1;
         let page_bytes = self.page_bytes();
-        let mut arena = std::mem::take(&mut self.arena);
-        arena.resize(pages.len() * page_bytes, 0);
+        let mut contents = vec![0; pages.len() * page_bytes];
         let mut sent = Vec::with_capacity(pages.len());
-        for (step_page, content) in pages.iter().zip(arena.chunks_mut(page_bytes)) {
+        for step_page in pages {
             match step_page.dirty {
                 true => self.counts.dirty_pages_flushed += 1,
                 false => self.counts.clean_pages_flushed += 1,
             }
+            let content = &mut contents[sent.len() * page_bytes..][..page_bytes];
             if let Some(seq) = self.content_for_disk(step_page, request, content) {
-                sent.push(Outgoing { page: step_page.page.0, content, seq });
+                sent.push(Outgoing { page: step_page.page.0, seq });
             }
         }
-        let failed = self.store.write_disk(&sent);
-        let mut failed = failed.into_iter().peekable();
-        for (position, outgoing) in sent.iter().enumerate() {
-            match failed.next_if(|(failed, _)| *failed == position) {
-                None => self.held.remove(outgoing.page),
-                Some((_, error)) => self.hold(outgoing, &error),
-            }
-        }
-        self.arena = arena;
-    }
-
-    fn hold(&mut self, outgoing: &Outgoing<'_>, error: &std::io::Error) {
-        let refused = Refused::of(error);
-        if self.held.is_empty() {
-            self.note(format!("the disk refuses page {}: {error}; it is held", outgoing.page));
-        }
-        let content = outgoing.content.into();
-        self.held.insert(outgoing.page, Held { content, seq: outgoing.seq, refused });
+        self.store.send(&sent, contents);
     }
 
     /// Fetches what is to be written of a page, and the number that it has if it was in NVM; none if it cannot be read.
@@ -367,7 +340,7 @@ impl<D: Medium, N: Medium> Engine<D, N> {
 
     /// Reads what would be read if the page were not buffered.
     fn read_below(&mut self, page: u64, into: &mut [u8]) -> bool {
-        if let Some(content) = self.held.content(page) {
+        if let Some(content) = self.store.held(page) {
             into.copy_from_slice(content);
             return true;
         }

@@ -1,7 +1,9 @@
 //! The files of a server: opened, locked, checked against each other, and recovered.
 
+mod disk;
 mod lock;
 mod medium;
+mod nvm_file;
 mod opening;
 mod pair;
 

@@ -17,8 +17,8 @@ use clockhand_policy::buffer::{BufferSize, PagesPerBlock, WriteBuffer};
 use crate::Engine;
 use crate::store::layout::{Header, Layout};
 use crate::store::mutant::Mutant;
-use crate::store::{Next, Store, recovery};
-use oracle::Oracle;
+use crate::store::{Goal, Next, Store, recovery};
+use oracle::{Covers, Oracle};
 use recoveries::Recoveries;
 use script::{Op, PAGES};
 use storage::{DISK, ModelFile, NVM, SECTORS_PER_PAGE, World};
@@ -32,6 +32,9 @@ struct Setup {
     buffer: &'static str,
     total: u32,
     spare_slots: u32,
+    /// Whether batches go to the disk as late as they may, or, of the even requests, one then; and whether answers come
+    /// after the next request has entered.
+    is_behind: bool,
     mutant: Option<Mutant>,
 }
 
@@ -81,6 +84,8 @@ struct Session<'a> {
     world: Rc<RefCell<World>>,
     engine: Engine<ModelFile, ModelFile>,
     oracle: Oracle,
+    /// What is still to be answered.
+    waiting: Option<(Goal, Covers)>,
 }
 
 impl<'a> Session<'a> {
@@ -100,8 +105,12 @@ impl<'a> Session<'a> {
         });
         let mut store = Store::new(disk, DISK_BYTES, PAGE_BYTES, nvm);
         store.make(setup.mutant);
+        if setup.is_behind {
+            store.write_behind();
+        }
         world.borrow_mut().snapshots.clear();
-        Session { setup, world, engine: Engine::new(buffer, store), oracle: Oracle::new() }
+        let engine = Engine::new(buffer, store);
+        Session { setup, world, engine, oracle: Oracle::new(), waiting: None }
     }
 
     fn run(&mut self, op: Op) {
@@ -123,22 +132,41 @@ impl<'a> Session<'a> {
                 None
             }
         };
-        if let Some(goal) = goal {
-            self.engine.store_mut().reach(goal).expect("nothing fails");
-            self.oracle.answered(op);
-            self.world.borrow_mut().covered = Rc::new(self.oracle.covered());
+        let waited = self.waiting.take();
+        self.waiting = goal.map(|goal| (goal, self.oracle.covers(op)));
+        self.answer(waited);
+        if !self.setup.is_behind {
+            self.answer_all();
+        }
+        if entered.is_multiple_of(2) {
+            self.engine.store_mut().write_one();
         }
         self.engine.store().check_invariants();
         self.engine.buffer().check_invariants();
         self.check_contents();
     }
 
+    fn answer_all(&mut self) {
+        let waited = self.waiting.take();
+        self.answer(waited);
+    }
+
+    fn answer(&mut self, waited: Option<(Goal, Covers)>) {
+        if let Some((goal, covers)) = waited {
+            self.engine.store_mut().reach(goal).expect("nothing fails");
+            self.oracle.answered(covers);
+            self.world.borrow_mut().covered = Rc::new(self.oracle.covered());
+        }
+    }
+
     fn idle(&mut self) {
+        self.answer_all();
         let wanted = self.setup.spare_slots as usize;
         for _ in 0..16 {
             let store = self.engine.store_mut();
+            store.write_all();
             match store.next_when_idle(wanted) {
-                Next::Reached => return,
+                Next::Reached | Next::Write => return,
                 Next::SyncDisk => store.sync_disk().unwrap(),
                 Next::SyncNvm => store.sync_nvm().unwrap(),
             }
@@ -162,8 +190,20 @@ impl<'a> Session<'a> {
 
 /// Runs a script, and checks every state that a power failure can leave after each of its I/Os.
 fn check_script(setup: &Setup, script: &[Op], recoveries: &mut Recoveries) -> Verdict {
+    check_from(0, setup, script, recoveries)
+}
+
+/// The same for the I/Os of the last request: those before are the I/Os of a shorter script.
+fn check_last(setup: &Setup, script: &[Op], recoveries: &mut Recoveries) -> Verdict {
+    check_from(script.len() - 1, setup, script, recoveries)
+}
+
+fn check_from(first: usize, setup: &Setup, script: &[Op], recoveries: &mut Recoveries) -> Verdict {
     let mut session = Session::new(setup);
-    for &op in script {
+    for (index, &op) in script.iter().enumerate() {
+        if index == first {
+            session.world.borrow_mut().snapshots.clear();
+        }
         session.run(op);
     }
     let described = |what: String| format!("{setup:?} {script:?}: {what}");

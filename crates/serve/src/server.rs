@@ -1,32 +1,35 @@
 //! The server: sockets, connections, and an orderly end.
 
+mod accepting;
 mod connection;
 mod core;
+mod ending;
 mod outbox;
 mod sockets;
+#[cfg(test)]
+mod tests;
 mod tls;
 
-use std::collections::HashMap;
 use std::net::Shutdown;
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use clockhand_policy::buffer::{Capacity, Occupancy};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{EventfdFlags, eventfd};
 
+use self::accepting::{Accepting, Sockets};
 pub use self::core::Teller;
 use self::core::{Core, FileEngine};
+use self::ending::end;
 use self::sockets::Listener;
 pub use self::sockets::Place;
 use self::tls::Tls;
 pub use self::tls::TlsFiles;
 use crate::buffer::{ServedBuffer, build};
-use crate::files::{self, FileMedium, Opened, Opening, PAGE_BYTES, Recovered, open};
+use crate::files::{self, Opened, Opening, PAGE_BYTES, Recovered, open};
 use crate::latency::Latencies;
 use crate::protocol::negotiation::Offer;
 use crate::store::{Store, StoreCounts};
@@ -111,8 +114,6 @@ pub struct Ended {
     pub failure: Option<String>,
 }
 
-type Sockets = Arc<Mutex<HashMap<u64, UnixStream>>>;
-
 /// A server that runs.
 pub struct Server {
     core: Arc<Core>,
@@ -121,12 +122,12 @@ pub struct Server {
     stop: Arc<std::os::fd::OwnedFd>,
     accepting: Option<JoinHandle<()>>,
     committing: Option<JoinHandle<()>>,
+    writing: Option<JoinHandle<()>>,
     sockets: Sockets,
     recovered: Recovered,
     began: Instant,
     keep: bool,
     read_only: bool,
-    disk: FileMedium,
     about: About,
 }
 
@@ -158,8 +159,6 @@ impl Server {
         let resolved = buffer.resolve(pages_of(disk_bytes)?)?;
         let failed = |error: std::io::Error| ServeError::Failed(error.to_string());
         let disk_syncer = disk.syncer().map_err(failed)?;
-        let again = disk.file().try_clone().map_err(failed)?;
-        let again = FileMedium::new(again, false, false).map_err(failed)?;
         let nvm_syncer = match &nvm {
             Some((nvm, ..)) => Some(nvm.syncer().map_err(failed)?),
             None => None,
@@ -169,10 +168,13 @@ impl Server {
             None => (None, Vec::new()),
         };
         let page_bytes = PAGE_BYTES as usize;
-        let mut store = Store::with_lost_pages(disk, disk_bytes, page_bytes, nvm, &lost);
+        let disk = Arc::new(disk);
+        let mut store =
+            Store::with_lost_pages(Arc::clone(&disk), disk_bytes, page_bytes, nvm, &lost);
         if let Some(image) = &image {
             store.take_image(image);
         }
+        store.write_behind();
         let mut engine = Engine::new(build(&resolved), store);
         if options.read_only {
             let pages = image.iter().flat_map(|image| &image.pages);
@@ -188,15 +190,14 @@ impl Server {
             disk_bytes,
             _locks: locks,
         };
-        let core = Core::new(engine, disk_syncer, nvm_syncer, teller);
-        Self::listen(options, core, tls, again, about, recovered)
+        let core = Core::new(engine, disk, disk_syncer, nvm_syncer, teller);
+        Self::listen(options, core, tls, about, recovered)
     }
 
     fn listen(
         options: &Options,
         core: Core,
         tls: Option<Tls>,
-        disk: FileMedium,
         about: About,
         recovered: Recovered,
     ) -> Result<Server, ServeError> {
@@ -230,6 +231,8 @@ impl Server {
         let spawn = |name: &str, body: Box<dyn FnOnce() + Send>| {
             std::thread::Builder::new().name(name.to_owned()).spawn(body).map_err(failed)
         };
+        let writes = Arc::clone(&core);
+        let writing = spawn("serve-writes", Box::new(move || writes.write_behind()))?;
         let commits = Arc::clone(&core);
         let committing = spawn("serve-commits", Box::new(move || commits.commit()))?;
         let accepting = spawn("serve-accepts", Box::new(move || accepting.run()))?;
@@ -240,12 +243,12 @@ impl Server {
             stop,
             accepting: Some(accepting),
             committing: Some(committing),
+            writing: Some(writing),
             sockets,
             recovered,
             began: Instant::now(),
             keep: options.keep,
             read_only: options.read_only,
-            disk,
             about,
         })
     }
@@ -279,7 +282,7 @@ impl Server {
             latencies,
             capacity: engine.buffer().capacity(),
             occupancy: engine.buffer().occupancy(),
-            held_pages: engine.held_pages() as u64,
+            held_pages: engine.store().held_count() as u64,
             free_slots: engine.store().free_slots().map(|slots| slots as u64),
             is_degraded: engine.is_degraded(),
             buffer_resolved: self.about.buffer_resolved.clone(),
@@ -301,9 +304,12 @@ impl Server {
         self.core.end_commits();
         let _ = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());
         let committed = self.committing.take().map_or(Ok(()), JoinHandle::join);
-        let mut failure = committed.err().map(|_| "a thread of the server failed".to_owned());
+        self.core.end_writes();
+        let written = self.writing.take().map_or(Ok(()), JoinHandle::join);
+        let failed = committed.and(written).err();
+        let mut failure = failed.map(|_| "a thread of the server failed".to_owned());
         if !self.read_only {
-            let ended = end(&self.core, &self.disk, self.keep);
+            let ended = end(&self.core, self.keep);
             failure = failure.or(ended.err());
         }
         self.listener.remove();
@@ -332,53 +338,6 @@ impl Server {
             }
             std::thread::sleep(Duration::from_millis(2));
         }
-    }
-}
-
-/// Brings every page to the disk, or with `keep` to NVM.
-fn end(core: &Core, disk: &FileMedium, keep: bool) -> Result<(), String> {
-    let mut engine = core.engine();
-    let is_hybrid = engine.store().header().is_some();
-    let is_hurried = || is_hybrid && core.is_hurried.load(Ordering::SeqCst);
-    let mut drained = Err(crate::Refused::Shutdown);
-    if !keep {
-        drained = engine.drain(&is_hurried);
-    }
-    if drained.is_ok() {
-        return leave_plain(&mut engine, disk);
-    }
-    let kept = engine.flush_at_the_end().ok().filter(|_| is_hybrid);
-    if let Some(goal) = kept {
-        let reached = engine.store_mut().reach(goal);
-        if keep || is_hurried() {
-            return reached.map_err(|error| format!("the files cannot be synced: {error}"));
-        }
-    }
-    let pages = engine.buffer().occupancy().dirty_pages as usize + engine.held_pages();
-    let where_they_are = match is_hybrid {
-        true => "those that are in NVM stay there: start again with room on the disk",
-        false => "they are lost",
-    };
-    Err(format!("{pages} pages could not be written to the disk; {where_they_are}"))
-}
-
-/// The disk has every page: it is a plain image, unless pages are damaged.
-fn leave_plain(engine: &mut FileEngine, disk: &FileMedium) -> Result<(), String> {
-    let failed = |error: std::io::Error| format!("the files cannot be synced: {error}");
-    let goal = engine.store().goal();
-    engine.store_mut().reach(goal).map_err(failed)?;
-    match engine.damaged_pages() {
-        0 => {}
-        pages => {
-            return Err(format!(
-                "{pages} pages are damaged in NVM and are not on the disk; start again with --salvage"
-            ));
-        }
-    }
-    engine.store_mut().end_epoch().map_err(failed)?;
-    match engine.store().has_lost_pages() {
-        true => Ok(()),
-        false => files::unmark(disk.file()).map_err(failed),
     }
 }
 
@@ -449,70 +408,5 @@ fn tell_recovered(teller: &Teller, options: &Options, recovered: Recovered) {
             "{}: recovered {pages} pages from NVM; {torn_versions} versions were torn, {damaged_pages} pages are damaged",
             options.disk.display()
         ));
-    }
-}
-
-/// The thread that accepts clients.
-struct Accepting {
-    core: Arc<Core>,
-    listener: Arc<Listener>,
-    stop: Arc<std::os::fd::OwnedFd>,
-    sockets: Sockets,
-    most: u32,
-    offer: Offer,
-    tls: Option<Tls>,
-}
-
-impl Accepting {
-    fn run(self) {
-        let mut number = 0;
-        loop {
-            let mut polled = [
-                PollFd::from_borrowed_fd(self.listener.fd.as_fd(), PollFlags::IN),
-                PollFd::from_borrowed_fd(self.stop.as_fd(), PollFlags::IN),
-            ];
-            let _ = poll(&mut polled, None::<&Timespec>);
-            if self.core.is_ending() {
-                return;
-            }
-            match self.listener.accept() {
-                Ok(Some(socket)) => {
-                    number += 1;
-                    self.admit(number, socket);
-                }
-                // Whoever may not connect is closed without a word.
-                Ok(None) => {}
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-                // Out of descriptors: others have to go first.
-                Err(_) => std::thread::sleep(Duration::from_millis(20)),
-            }
-        }
-    }
-
-    fn admit(&self, number: u64, socket: UnixStream) {
-        let core = &self.core;
-        if core.open_connections.load(Ordering::SeqCst) >= u64::from(self.most) {
-            return;
-        }
-        let Ok(again) = socket.try_clone() else { return };
-        let _ = socket.set_nonblocking(false);
-        self.sockets.lock().unwrap_or_else(PoisonError::into_inner).insert(number, again);
-        core.open_connections.fetch_add(1, Ordering::SeqCst);
-        core.connections.fetch_add(1, Ordering::Relaxed);
-        let (shared, sockets) = (Arc::clone(core), Arc::clone(&self.sockets));
-        let (offer, tls) = (self.offer.clone(), self.tls.clone());
-        let open = Arc::clone(&core.open_connections);
-        let body = move || {
-            connection::serve(&shared, socket, &offer, tls.as_ref());
-            sockets.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
-            // Whoever waits for the last connection wants the files closed.
-            drop(shared);
-            open.fetch_sub(1, Ordering::SeqCst);
-        };
-        let spawned = std::thread::Builder::new().name("serve-client".to_owned()).spawn(body);
-        if spawned.is_err() {
-            self.sockets.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
-            core.open_connections.fetch_sub(1, Ordering::SeqCst);
-        }
     }
 }

@@ -105,7 +105,7 @@ impl<D: Medium, N: Medium> Engine<D, N> {
     /// The pages of a range that are in the buffer or held, in ascending order.
     fn buffered_pages(&self, range: std::ops::Range<u64>) -> Vec<u64> {
         let mut pages: Vec<u64> = self.dram.keys().copied().collect();
-        pages.extend(self.held.pages());
+        pages.extend(self.store.held_pages(range.clone()));
         pages.extend(self.store.pages_with_entries(range.clone()));
         pages.retain(|page| range.contains(page) && self.is_buffered(*page));
         pages.sort_unstable();
@@ -115,7 +115,7 @@ impl<D: Medium, N: Medium> Engine<D, N> {
 
     fn is_buffered(&self, page: u64) -> bool {
         self.buffer.place_of(LogicalPage(page)).is_some()
-            || self.held.content(page).is_some()
+            || self.store.held(page).is_some()
             || self.overlay.as_ref().is_some_and(|overlay| overlay.contains(&page))
     }
 
@@ -128,7 +128,7 @@ impl<D: Medium, N: Medium> Engine<D, N> {
             Some(Memory::Nvm) => IN_NVM,
             None => 0,
         };
-        let is_newer = self.buffer.is_dirty(LogicalPage(page)) || self.held.content(page).is_some();
+        let is_newer = self.buffer.is_dirty(LogicalPage(page)) || self.store.held(page).is_some();
         place | if is_newer { NEWER } else { 0 }
     }
 }

@@ -11,7 +11,7 @@ impl<D: Medium, N: Medium> Engine<D, N> {
     fn read_buffered(&mut self, page: u64, into: &mut [u8]) -> Option<Result<(), Refused>> {
         let content = match self.dram.get(&page) {
             Some(Some(content)) => Some(&**content),
-            _ => self.held.content(page),
+            _ => self.store.held(page),
         };
         if let Some(content) = content {
             into.copy_from_slice(content);
@@ -76,7 +76,7 @@ impl<D: Medium, N: Medium> Engine<D, N> {
         let from = first + run.start as u64;
         self.store.read_disk(from, bytes).map_err(|error| {
             self.note(format!("page {from} and what follows cannot be read: {error}"));
-            Refused::of(&error)
+            Refused::of(error.kind())
         })
     }
 }

@@ -4,7 +4,7 @@ use clockhand_policy::LogicalPage;
 use clockhand_policy::buffer::{Medium as Memory, Request};
 
 use super::{Engine, Recorded, Refused};
-use crate::store::{Goal, Medium};
+use crate::store::{Goal, Medium, Outgoing};
 
 impl<D: Medium, N: Medium> Engine<D, N> {
     fn pages_of(&self, at: u64, bytes: u64) -> std::ops::Range<u64> {
@@ -73,6 +73,9 @@ impl<D: Medium, N: Medium> Engine<D, N> {
         self.counts.write_requests += 1;
         self.counts.forced_writes += u64::from(forced);
         self.counts.written_bytes += u64::from(bytes);
+        if forced {
+            self.store.begin_forced();
+        }
         self.write_parts(at, payload, forced, &parts)?;
         match forced {
             false => Ok(None),
@@ -81,18 +84,15 @@ impl<D: Medium, N: Medium> Engine<D, N> {
     }
 
     fn goal_of_forced(&mut self, pages: std::ops::Range<u64>) -> Result<Goal, Refused> {
-        let is_refused = |page| self.held.refusal_of(page);
-        match pages.into_iter().find_map(is_refused) {
-            Some(refused) => Err(refused),
-            None => self.check_store().map(|()| self.store.goal_of_write()),
+        match self.store.refusal(pages.clone()) {
+            Some(refused) => Err(Refused::of(refused)),
+            None => self.check_store().map(|()| self.store.goal_of_write(pages)),
         }
     }
 
-    /// One held page is tried again with each request.
+    /// One page that the disk refuses is tried again with each request.
     fn begin(&mut self) {
-        if !self.held.is_empty() {
-            self.try_held_again(1);
-        }
+        self.store.try_refused_again(1);
     }
 
     fn check_store(&mut self) -> Result<(), Refused> {
@@ -127,7 +127,7 @@ impl<D: Medium, N: Medium> Engine<D, N> {
         let page_bytes = self.page_bytes();
         let mut content = vec![0; page_bytes].into_boxed_slice();
         let is_buffered = self.buffer.place_of(LogicalPage(page)).is_some();
-        if !is_buffered && self.held.content(page).is_none() {
+        if !is_buffered {
             self.counts.fill_reads += 1;
         }
         self.read_now(page, &mut content)?;
@@ -188,25 +188,10 @@ impl<D: Medium, N: Medium> Engine<D, N> {
             },
             Some(Memory::Nvm) => {
                 self.dram.remove(&page);
-                if let Err(error) = self.store.write_nvm(page, content) {
-                    self.note(format!("page {page} could not be written to NVM: {error}"));
-                    let refused = Refused::of(&error);
-                    let held = super::Held { content: content.into(), seq: None, refused };
-                    self.held.insert(page, held);
-                } else {
-                    self.held.remove(page);
-                }
+                self.write_nvm(page, content);
             }
-            None => self.write_past(page, content),
-        }
-    }
-
-    /// A page that the buffer did not take, unless a step has written it, goes to the disk.
-    fn write_past(&mut self, page: u64, content: &[u8]) {
-        let outgoing = crate::store::Outgoing { page, content, seq: None };
-        match self.store.write_disk(&[outgoing]).pop() {
-            None => self.held.remove(page),
-            Some((_, error)) => self.hold(&outgoing, &error),
+            // A page that the buffer did not take, unless a step has written it, goes to the disk.
+            None => self.store.send(&[Outgoing { page, seq: None }], content.to_vec()),
         }
     }
 
@@ -222,7 +207,7 @@ impl<D: Medium, N: Medium> Engine<D, N> {
 
     fn flush_inner(&mut self) -> Result<Goal, Refused> {
         self.check_store()?;
-        self.try_held_again(usize::MAX);
+        self.store.try_refused_again(usize::MAX);
         self.record_event(Recorded::Sync);
         loop {
             self.check_room()?;
@@ -231,11 +216,11 @@ impl<D: Medium, N: Medium> Engine<D, N> {
             }
         }
         self.serve(Request::Flush);
-        match self.held.is_empty() {
-            true => self.check_store().map(|()| self.store.goal()),
-            false => {
+        match self.store.refused_count() {
+            0 => self.check_store().map(|()| self.store.goal()),
+            _ => {
                 self.counts.errors += 1;
-                Err(self.held.refusal())
+                Err(self.refusal())
             }
         }
     }
@@ -274,7 +259,7 @@ impl<D: Medium, N: Medium> Engine<D, N> {
         }
         self.store.clear_disk(pages.clone(), allocates).map_err(|error| {
             self.note(format!("the disk refuses to clear page {}: {error}", pages.start));
-            Refused::of(&error)
+            Refused::of(error.kind())
         })?;
         let page_bytes = self.page_bytes() as u64;
         self.record_event(Recorded::Discard(
@@ -282,7 +267,6 @@ impl<D: Medium, N: Medium> Engine<D, N> {
             (pages.end - pages.start) * page_bytes,
         ));
         self.counts.trimmed_pages += pages.end - pages.start;
-        self.held.remove_range(pages.clone());
         if !self.damaged.is_empty() {
             self.damaged.retain(|page| !pages.contains(page));
         }
@@ -375,7 +359,7 @@ impl<D: Medium, N: Medium> Engine<D, N> {
     ///
     /// The disk refuses pages, or the time was too short.
     pub fn drain(&mut self, is_cut_off: &dyn Fn() -> bool) -> Result<(), Refused> {
-        self.try_held_again(usize::MAX);
+        self.store.try_refused_again(usize::MAX);
         loop {
             self.check_room()?;
             if is_cut_off() {
@@ -386,9 +370,10 @@ impl<D: Medium, N: Medium> Engine<D, N> {
             }
         }
         self.serve(Request::Drain);
-        match self.held.is_empty() {
-            true => self.check_store(),
-            false => Err(self.held.refusal()),
+        self.store.write_all();
+        match self.store.refused_count() {
+            0 => self.check_store(),
+            _ => Err(self.refusal()),
         }
     }
 

@@ -40,12 +40,11 @@ impl Medium for Faulty {
         Ok(())
     }
 
-    fn write(&self, at: u64, parts: &[&[u8]]) -> io::Result<()> {
+    fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
         if let Some(error) = self.writes_fail.get() {
             return Err(io::Error::from_raw_os_error(error));
         }
-        let part = parts.concat();
-        self.bytes.borrow_mut()[at as usize..at as usize + part.len()].copy_from_slice(&part);
+        self.bytes.borrow_mut()[at as usize..at as usize + bytes.len()].copy_from_slice(bytes);
         Ok(())
     }
 

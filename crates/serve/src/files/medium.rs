@@ -1,13 +1,12 @@
 //! A file or a block device as a medium.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, IoSlice};
+use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
-use rustix::io::pwritev;
 
 use crate::store::Medium;
 
@@ -98,23 +97,6 @@ impl FileMedium {
         }
         Some(Ok(()))
     }
-
-    fn write_all(&self, mut at: u64, parts: &[&[u8]]) -> io::Result<()> {
-        let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
-        let mut rest = &mut slices[..];
-        while rest.iter().any(|slice| !slice.is_empty()) {
-            let few = rest.len().min(1024);
-            let written = match pwritev(&self.file, &rest[..few], at) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(written) => written,
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(error) => return Err(error.into()),
-            };
-            at += written as u64;
-            IoSlice::advance_slices(&mut rest, written);
-        }
-        Ok(())
-    }
 }
 
 impl Medium for FileMedium {
@@ -128,16 +110,12 @@ impl Medium for FileMedium {
         direct.unwrap_or_else(|| self.file.read_exact_at(into, at))
     }
 
-    fn write(&self, at: u64, parts: &[&[u8]]) -> io::Result<()> {
-        let bytes = parts.iter().map(|part| part.len()).sum();
-        if self.direct.is_some() && parts.len() > 1 {
-            return self.write(at, &[&parts.concat()]);
-        }
-        let direct = self.directly(at, bytes, &mut |file, buffer, done| {
-            buffer.copy_from_slice(&parts[0][done..done + buffer.len()]);
+    fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let direct = self.directly(at, bytes.len(), &mut |file, buffer, done| {
+            buffer.copy_from_slice(&bytes[done..done + buffer.len()]);
             file.write_all_at(buffer, at + done as u64)
         });
-        direct.unwrap_or_else(|| self.write_all(at, parts))
+        direct.unwrap_or_else(|| self.file.write_all_at(bytes, at))
     }
 
     fn clear(&self, at: u64, bytes: u64, allocates: bool) -> io::Result<()> {

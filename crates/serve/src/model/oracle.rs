@@ -1,10 +1,12 @@
 //! What each sector may read as after a crash: the last write that an answered FLUSH or FUA covers, or a later one.
 
-use super::PAGE_BYTES;
 use super::script::{Op, PAGES};
 use super::storage::SECTORS_PER_PAGE;
 
 const SECTORS: usize = PAGES as usize * SECTORS_PER_PAGE;
+
+/// Sectors with the position of their newest value.
+pub(super) type Covers = Vec<(usize, usize)>;
 
 pub(super) struct Oracle {
     /// The values of each sector in their order; a value is the number of the request, 0 for zeros.
@@ -36,10 +38,15 @@ impl Oracle {
         self.requests
     }
 
-    pub(super) fn answered(&mut self, op: Op) {
+    /// What the answer to a request that has just entered will cover.
+    pub(super) fn covers(&self, op: Op) -> Covers {
         let sectors = if op == Op::Flush { 0..SECTORS } else { Self::sectors(op) };
-        for sector in sectors {
-            self.covered[sector] = self.history[sector].len() - 1;
+        sectors.map(|sector| (sector, self.history[sector].len() - 1)).collect()
+    }
+
+    pub(super) fn answered(&mut self, covers: Covers) {
+        for (sector, newest) in covers {
+            self.covered[sector] = self.covered[sector].max(newest);
         }
     }
 
@@ -60,7 +67,6 @@ impl Oracle {
 
 /// The content that a request writes.
 pub(super) fn payload(request: u64, bytes: usize) -> Vec<u8> {
-    assert!(bytes <= PAGE_BYTES);
     request.to_le_bytes().repeat(bytes / 8)
 }
 

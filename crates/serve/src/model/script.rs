@@ -10,6 +10,8 @@ pub(super) enum Part {
     Whole,
     First,
     Second,
+    /// The second half, and the first of the next page.
+    Across,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +32,7 @@ impl Op {
                 Part::Whole => (page * PAGE_BYTES as u64, PAGE_BYTES),
                 Part::First => (page * PAGE_BYTES as u64, half),
                 Part::Second => (page * PAGE_BYTES as u64 + half as u64, half),
+                Part::Across => (page * PAGE_BYTES as u64 + half as u64, PAGE_BYTES),
             },
             Op::Trim(page) => (page * PAGE_BYTES as u64, PAGE_BYTES),
             Op::Flush | Op::Idle => (0, 0),
@@ -86,6 +89,7 @@ fn is_first_of_its_kind(script: &[Op], op: Op) -> bool {
 
 /// A script drawn at random.
 pub(super) fn drawn(len: usize, random: &mut impl FnMut(usize) -> usize) -> Vec<Op> {
-    let all = Op::all();
+    let mut all = Op::all();
+    all.extend((0..PAGES - 1).map(|page| Op::Force(page, Part::Across)));
     (0..len).map(|_| all[random(all.len())]).collect()
 }

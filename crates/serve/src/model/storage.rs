@@ -99,10 +99,9 @@ impl Medium for ModelFile {
         Ok(())
     }
 
-    fn write(&self, at: u64, parts: &[&[u8]]) -> io::Result<()> {
+    fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
         let mut world = self.world.borrow_mut();
         assert_eq!(at as usize % SECTOR_BYTES, 0);
-        let bytes = parts.concat();
         for (part, sector) in bytes.chunks(SECTOR_BYTES).zip(at as usize / SECTOR_BYTES..) {
             world.write_sector(self.file, sector, part);
         }
@@ -111,7 +110,7 @@ impl Medium for ModelFile {
     }
 
     fn clear(&self, at: u64, bytes: u64, _allocates: bool) -> io::Result<()> {
-        self.write(at, &[&vec![0; bytes as usize]])
+        self.write(at, &vec![0; bytes as usize])
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -1,3 +1,5 @@
+use std::sync::Mutex;
+
 use super::*;
 
 const HYBRIDS: [(&str, u32); 6] = [
@@ -13,10 +15,21 @@ const VOLATILE: [(&str, u32); 3] =
 
 fn setups(mutant: Option<Mutant>) -> Vec<Setup> {
     let hybrids = HYBRIDS.into_iter().flat_map(|(buffer, total)| {
-        [1, 2].map(|spare_slots| Setup { buffer, total, spare_slots, mutant })
+        [(1, false), (1, true), (2, true)].map(|(spare_slots, is_behind)| Setup {
+            buffer,
+            total,
+            spare_slots,
+            is_behind,
+            mutant,
+        })
     });
-    let volatile =
-        VOLATILE.into_iter().map(|(buffer, total)| Setup { buffer, total, spare_slots: 0, mutant });
+    let volatile = VOLATILE.into_iter().map(|(buffer, total)| Setup {
+        buffer,
+        total,
+        spare_slots: 0,
+        is_behind: true,
+        mutant,
+    });
     hybrids.chain(volatile).collect()
 }
 
@@ -35,18 +48,35 @@ fn check_drawn(setup: &Setup, count: usize, len: usize, seed: u64) -> Verdict {
     Ok(())
 }
 
+/// Checks all scripts of one to `len` requests; how many there were, and how many states.
+fn check_all(setup: &Setup, len: usize) -> (u64, u64) {
+    let mut recoveries = Recoveries::default();
+    let mut scripts = 0;
+    for len in 1..=len {
+        script::each(len, &mut |script| {
+            scripts += 1;
+            check_last(setup, script, &mut recoveries).unwrap();
+            true
+        });
+    }
+    (scripts, recoveries.states)
+}
+
 #[test]
 fn no_crash_after_any_io_of_short_scripts_loses_what_was_promised() {
-    let len = if effort() > 1 { 4 } else { 2 };
-    for setup in setups(None) {
-        for len in 1..=len {
-            let mut recoveries = Recoveries::default();
-            script::each(len, &mut |script| {
-                check_script(&setup, script, &mut recoveries).unwrap();
-                true
-            });
+    let len = std::env::var("CLOCKHAND_MODEL_REQUESTS").map_or(2, |text| text.parse().unwrap());
+    let setups = Mutex::new(setups(None));
+    let work = || {
+        while let Some(setup) = { setups.lock().unwrap().pop() } {
+            let (scripts, states) = check_all(&setup, len);
+            println!("{scripts} scripts, {states} states: {setup:?}");
         }
-    }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
 }
 
 #[test]
@@ -99,5 +129,6 @@ caught! {
     one_round_of_voids_is_caught: OneRoundOfVoids;
     a_live_slot_overwritten_is_caught: LiveSlotOverwritten;
     a_number_taken_before_room_was_made_is_caught: NumberBeforeRoom;
+    a_promised_version_forgotten_is_caught: PromisedVersionForgotten;
     recovery_without_its_sync_is_caught: RecoveryWithoutSync;
 }

@@ -38,7 +38,8 @@ fn try_serve(
     tls: Option<&Tls>,
 ) -> io::Result<()> {
     socket.set_write_timeout(Some(WRITE_TIMEOUT))?;
-    let Some((socket, agreed)) = negotiate(socket, offer, tls)? else { return Ok(()) };
+    let deadline = Instant::now() + HANDSHAKE;
+    let Some((socket, agreed)) = negotiate(socket, offer, tls, deadline)? else { return Ok(()) };
     socket.set_read_timeout(None)?;
     let outbox = Arc::new(Outbox::new(socket.try_clone()?));
     let writer = Arc::clone(&outbox);
@@ -88,12 +89,12 @@ fn read_until(socket: &mut UnixStream, deadline: Instant, into: &mut [u8]) -> io
 }
 
 /// The handshake; none if the client ends it.
-fn negotiate(
+pub(super) fn negotiate(
     mut socket: UnixStream,
     offer: &Offer,
     tls: Option<&Tls>,
+    deadline: Instant,
 ) -> io::Result<Option<(UnixStream, Agreed)>> {
-    let deadline = Instant::now() + HANDSHAKE;
     let mut negotiation = Negotiation::new(offer.clone());
     socket.write_all(&Negotiation::greeting())?;
     let mut flags = [0; 4];
@@ -255,10 +256,12 @@ impl Client<'_> {
         self.taken += bytes as usize;
         let read = {
             let mut engine = self.core.engine();
-            match self.core.is_ending() {
+            let read = match self.core.is_ending() {
                 true => Err(Refused::Shutdown),
                 false => engine.read(at, bytes, &mut self.pages),
-            }
+            };
+            self.core.look_after(&engine);
+            read
         };
         self.core.add_time(Timed::Read, began);
         match read {
@@ -300,9 +303,7 @@ impl Client<'_> {
             true => Err(Refused::Shutdown),
             false => self.carry_out(&mut engine, command),
         };
-        if timed == Timed::Write {
-            self.core.look_after_slots(&engine);
-        }
+        self.core.look_after(&engine);
         if let Ok(Outcome::WhenDurable(goal)) = result {
             // While the engine is held: a server that ends waits for all that have entered.
             self.outbox.owe();

@@ -1,4 +1,4 @@
-//! What all connections share: the engine behind a lock, and the thread that syncs for those who wait.
+//! What all connections share: the engine behind a lock, and the threads that write and sync beside it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use crate::protocol::reply::Replies;
 use crate::store::{Goal, Next};
 use crate::{Engine, Refused};
 
-pub(super) type FileEngine = Engine<FileMedium, FileMedium>;
+pub(super) type FileEngine = Engine<Arc<FileMedium>, FileMedium>;
 
 /// Payloads that are in memory at a time, in bytes; then sockets are not read.
 const LIMIT_PAYLOADS_BYTES: usize = 128 << 20;
@@ -32,7 +32,11 @@ pub(super) struct Waiting {
 pub(super) struct Core {
     engine: Mutex<FileEngine>,
     waiting: Mutex<Waits>,
+    /// Wakes the thread that syncs.
     wake: Condvar,
+    /// Wakes the thread that writes.
+    work: Condvar,
+    file: Arc<FileMedium>,
     disk: Syncer,
     nvm: Option<Syncer>,
     latencies: Mutex<[Latencies; 2]>,
@@ -51,11 +55,17 @@ struct Waits {
     list: Vec<Waiting>,
     wants_slots: bool,
     is_over: bool,
+    /// Batches wait to be written.
+    is_behind: bool,
+    is_written: bool,
+    /// How often the thread that writes has looked.
+    looks: u64,
 }
 
 impl Core {
     pub(super) fn new(
         engine: FileEngine,
+        file: Arc<FileMedium>,
         disk: Syncer,
         nvm: Option<Syncer>,
         teller: Teller,
@@ -67,6 +77,8 @@ impl Core {
             engine: Mutex::new(engine),
             waiting: Mutex::default(),
             wake: Condvar::new(),
+            work: Condvar::new(),
+            file,
             disk,
             nvm,
             latencies: Mutex::default(),
@@ -128,14 +140,62 @@ impl Core {
         self.wake.notify_one();
     }
 
-    /// After a write: slots are freed in the background before they run out.
-    pub(super) fn look_after_slots(&self, engine: &FileEngine) {
-        if engine.store().free_slots().is_some_and(|free| free < self.wanted_slots / 2) {
-            let mut waits = self.waits();
-            if !waits.wants_slots {
-                waits.wants_slots = true;
-                self.wake.notify_one();
+    /// After a request: batches are written, and slots freed in the background before they run out.
+    pub(super) fn look_after(&self, engine: &FileEngine) {
+        let store = engine.store();
+        let is_behind = store.is_behind();
+        let wants_slots = store.free_slots().is_some_and(|free| free < self.wanted_slots / 2);
+        if !is_behind && !wants_slots {
+            return;
+        }
+        let mut waits = self.waits();
+        if is_behind && !waits.is_behind {
+            waits.is_behind = true;
+            self.work.notify_one();
+        }
+        if wants_slots && !waits.wants_slots {
+            waits.wants_slots = true;
+            self.wake.notify_one();
+        }
+    }
+
+    /// Writes batches to the disk in their order; ends after [`end_writes`](Self::end_writes).
+    pub(super) fn write_behind(&self) {
+        loop {
+            let batch = self.engine().store_mut().begin_write();
+            if let Some(batch) = &batch {
+                // Without holding the engine, so that others enter meanwhile.
+                batch.write(&self.file);
+                self.engine().store_mut().end_write(batch);
             }
+            let mut waits = self.waits();
+            waits.looks += 1;
+            self.wake.notify_one();
+            while batch.is_none() && !waits.is_behind {
+                if waits.is_written {
+                    return;
+                }
+                waits = self.work.wait(waits).unwrap_or_else(PoisonError::into_inner);
+            }
+            waits.is_behind = false;
+        }
+    }
+
+    /// Ends [`write_behind`](Self::write_behind) when nothing is left.
+    pub(super) fn end_writes(&self) {
+        self.waits().is_written = true;
+        self.work.notify_one();
+    }
+
+    /// Waits until the thread that writes has looked again.
+    fn wait_for_writes(&self, looks: u64) {
+        let mut waits = self.waits();
+        if waits.looks == looks {
+            waits.is_behind = true;
+            self.work.notify_one();
+        }
+        while waits.looks == looks && waits.list.is_empty() {
+            waits = self.wake.wait(waits).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -161,17 +221,20 @@ impl Core {
             }
             list.append(&mut waits.list);
             let wants_slots = std::mem::take(&mut waits.wants_slots);
+            let looks = waits.looks;
             drop(waits);
             let is_due = looked.elapsed() >= Duration::from_secs(1);
             if is_due {
                 looked = Instant::now();
-                self.engine().try_held_again(usize::MAX);
+                self.engine().store_mut().try_refused_again(usize::MAX);
             }
             if is_due || wants_slots {
                 self.free_slots();
             }
-            let next = self.answer_reached(&mut list);
-            self.carry_out(next);
+            match self.answer_reached(&mut list) {
+                Next::Write => self.wait_for_writes(looks),
+                next => self.carry_out(next),
+            }
             self.tell_notes();
         }
     }
@@ -197,13 +260,16 @@ impl Core {
         list.retain(|waiting| {
             let result = match engine.store().next(waiting.goal) {
                 Ok(Next::Reached) => Ok(()),
+                // While a sync is made, batches are written beside it.
                 Ok(next) => {
-                    if needed != Next::SyncDisk {
+                    let is_urgent =
+                        |next| [Next::Reached, Next::Write, Next::SyncNvm].contains(&next);
+                    if is_urgent(needed) && next != Next::Write || needed == Next::Reached {
                         needed = next;
                     }
                     return true;
                 }
-                Err(_) => Err(Refused::Io),
+                Err(error) => Err(Refused::of(error.kind())),
             };
             let outbox = Arc::clone(&waiting.outbox);
             let Waiting { replies, cookie, timed, began, .. } = *waiting;
@@ -221,7 +287,7 @@ impl Core {
     /// Syncs without holding the engine, so that others enter meanwhile.
     fn carry_out(&self, next: Next) {
         match next {
-            Next::Reached => {}
+            Next::Reached | Next::Write => {}
             Next::SyncDisk => {
                 let sync = self.engine().store_mut().begin_disk_sync();
                 let result = self.disk.sync();

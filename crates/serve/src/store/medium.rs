@@ -12,12 +12,12 @@ pub trait Medium {
     /// That of the file, or of one that ends before.
     fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()>;
 
-    /// Writes `parts` one behind the other, from `at` on.
+    /// Writes `bytes` at `at`.
     ///
     /// # Errors
     ///
     /// That of the file.
-    fn write(&self, at: u64, parts: &[&[u8]]) -> io::Result<()>;
+    fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()>;
 
     /// Makes `bytes` bytes read as zeros: a hole, or zeros that keep their place if `allocates`.
     ///
@@ -44,8 +44,8 @@ impl<M: Medium + ?Sized> Medium for Arc<M> {
     fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
         (**self).read(at, into)
     }
-    fn write(&self, at: u64, parts: &[&[u8]]) -> io::Result<()> {
-        (**self).write(at, parts)
+    fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        (**self).write(at, bytes)
     }
     fn clear(&self, at: u64, bytes: u64, allocates: bool) -> io::Result<()> {
         (**self).clear(at, bytes, allocates)

@@ -15,6 +15,8 @@ pub(crate) enum Mutant {
     LiveSlotOverwritten,
     /// A version takes its number before room is made for it.
     NumberBeforeRoom,
+    /// A version that was promised to stay is given up when its page goes to the disk.
+    PromisedVersionForgotten,
     /// Recovery begins a new epoch before the disk is synced.
     RecoveryWithoutSync,
 }

@@ -54,6 +54,8 @@ pub(super) struct Nvm<N> {
     /// Pages with an entry that is, or may soon be, an old one.
     stale: BTreeSet<u64>,
     covered_seq: u64,
+    /// Versions up to this one were promised to stay: whoever was promised that waits for a sync of them.
+    pub(super) promised_seq: u64,
 }
 
 impl<N: Medium> Nvm<N> {
@@ -93,6 +95,7 @@ impl<N: Medium> Nvm<N> {
             versions,
             stale: BTreeSet::new(),
             covered_seq: header.durable_seq,
+            promised_seq: 0,
             header,
         }
     }
@@ -173,7 +176,7 @@ impl<N: Medium> Nvm<N> {
         }
         self.clock.touch();
         self.bytes_written += content.len() as u64;
-        self.file.write(self.header.layout.slot_at(slot), &[content])
+        self.file.write(self.header.layout.slot_at(slot), content)
     }
 
     /// Reads the newest version of `page`, and whether it is what was written.
@@ -187,11 +190,15 @@ impl<N: Medium> Nvm<N> {
         }
     }
 
-    /// `page` has left NVM. A version whose entry was never written needs its slot no more.
+    /// `page` has left NVM. A version whose entry was never written needs its slot no more, unless it was promised to
+    /// stay: the disk, to which it went, may be synced later than this file.
     pub(super) fn forget(&mut self, page: u64) {
-        let Some(newest) = self.newest(page).filter(|&slot| self.slot(slot).stamp == 0) else {
-            return;
+        let is_free = |&slot: &u32| {
+            let slot = self.slot(slot);
+            let forgets = self.mutants.has(Mutant::PromisedVersionForgotten);
+            slot.stamp == 0 && (slot.seq > self.promised_seq || forgets)
         };
+        let Some(newest) = self.newest(page).filter(is_free) else { return };
         self.slots[newest as usize] = FREE;
         self.unwritten.retain(|&slot| slot != newest);
         self.free.push(newest);
@@ -245,7 +252,7 @@ impl<N: Medium> Nvm<N> {
             self.header.counter += 1;
             self.header.durable_seq = self.covered_seq;
             let at = Layout::header_at(self.header.counter as usize);
-            self.file.write(at, &[&self.header.to_bytes()])?;
+            self.file.write(at, &self.header.to_bytes())?;
             self.bytes_written += self.header.to_bytes().len() as u64;
             self.clock.touch();
         }
@@ -306,7 +313,7 @@ impl<N: Medium> Nvm<N> {
         for (first, count) in runs(&sectors) {
             let at = first as usize * Layout::TABLE_SECTOR_BYTES;
             let bytes = &self.table[at..at + count as usize * Layout::TABLE_SECTOR_BYTES];
-            self.file.write(self.header.layout.table_sector_at(first), &[bytes])?;
+            self.file.write(self.header.layout.table_sector_at(first), bytes)?;
             self.bytes_written += bytes.len() as u64;
         }
         Ok(())

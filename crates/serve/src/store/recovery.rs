@@ -218,7 +218,7 @@ impl Image {
         let sector = slot / Layout::ENTRIES_PER_SECTOR;
         let at = sector as usize * Layout::TABLE_SECTOR_BYTES;
         let bytes = &self.table[at..at + Layout::TABLE_SECTOR_BYTES];
-        nvm.write(self.header.layout.table_sector_at(sector), &[bytes])
+        nvm.write(self.header.layout.table_sector_at(sector), bytes)
     }
 
     /// Writes the pages to the disk and begins a new epoch: then the disk has every page. It may be cut off anywhere and
@@ -240,7 +240,7 @@ impl Image {
             self.read_page(nvm, found, &mut content)?;
             let at = found.page * page_bytes;
             let inside = self.header.disk_bytes.saturating_sub(at).min(page_bytes) as usize;
-            disk.write(at, &[&content[..inside]])?;
+            disk.write(at, &content[..inside])?;
         }
         if !self.mutants.has(Mutant::RecoveryWithoutSync) {
             disk.sync()?;
@@ -268,7 +268,7 @@ pub(super) fn begin_epoch(nvm: &impl Medium, header: Header) -> io::Result<Heade
     let mut header = Header { epoch: header.epoch + 1, ..header };
     for _ in 0..2 {
         header.counter += 1;
-        nvm.write(Layout::header_at(header.counter as usize), &[&header.to_bytes()])?;
+        nvm.write(Layout::header_at(header.counter as usize), &header.to_bytes())?;
         nvm.sync()?;
     }
     Ok(header)
@@ -291,12 +291,12 @@ pub fn write_empty(nvm: &impl Medium, header: Header, lost: &[Lost]) -> io::Resu
         moved.push(Lost { page, slot, seq });
     }
     for (index, sectors) in table.chunks(Layout::TABLE_SECTOR_BYTES * 128).enumerate() {
-        nvm.write(layout.table_sector_at(index as u32 * 128), &[sectors])?;
+        nvm.write(layout.table_sector_at(index as u32 * 128), sectors)?;
     }
     for copy in [0, 1] {
         let counter = header.counter + copy;
         let at = Layout::header_at(counter as usize);
-        nvm.write(at, &[&Header { counter, ..header }.to_bytes()])?;
+        nvm.write(at, &Header { counter, ..header }.to_bytes())?;
     }
     nvm.sync()?;
     Ok(moved)

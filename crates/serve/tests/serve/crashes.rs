@@ -1,21 +1,24 @@
 //! `kill -9` at any moment: this test runs servers in processes of its own.
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
+
+use clockhand_serve::Place;
 
 use crate::client::{Client, FUA, Folder, Running};
 
-const BUFFERS: [&str; 4] = [
+pub const BUFFERS: [&str; 4] = [
     "clock-dnv:total=24,dram_share=0.3",
     "clock-dnv:total=24,dram_share=0.5,nvm_write_hit=promote",
     "cbm:total=24",
     "fab:total=16",
 ];
-const PAGES: u64 = 128;
+pub const PAGES: u64 = 128;
 
 /// Not a test: the server that is killed.
 #[test]
-#[ignore = "it is run by the test below, in a process of its own"]
+#[ignore = "it is run by the tests of crashes, in a process of its own"]
 fn a_server_to_be_killed() {
     let Ok(folder) = std::env::var("CLOCKHAND_SERVE_FOLDER") else { return };
     let buffer = std::env::var("CLOCKHAND_SERVE_BUFFER").unwrap();
@@ -24,27 +27,53 @@ fn a_server_to_be_killed() {
     let folder = std::path::Path::new(&folder);
     options.disk = folder.join("disk.img");
     options.nvm = options.nvm.map(|_| folder.join("nvm.img"));
-    options.place = clockhand_serve::Place::Socket(folder.join("disk.sock"));
-    let _running = Running::start(&options).unwrap();
-    println!("\nready");
-    std::thread::sleep(std::time::Duration::from_secs(60));
+    options.place = Place::Socket(std::env::var_os("CLOCKHAND_SERVE_SOCKET").unwrap().into());
+    match Running::start(&options) {
+        Ok(_running) => {
+            println!("\nready");
+            std::thread::sleep(std::time::Duration::from_secs(60));
+        }
+        Err(error) => println!("\nrefused: {error}"),
+    }
 }
 
-fn started(place: &Folder, buffer: &str) -> Child {
+/// A server on the files of a folder, in a process of its own.
+///
+/// # Errors
+///
+/// Why it does not start.
+pub fn started(files: &Path, socket: &Path, buffer: &str) -> Result<Child, String> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", "--nocapture", "crashes::a_server_to_be_killed"])
-        .env("CLOCKHAND_SERVE_FOLDER", place.folder.path())
+        .env("CLOCKHAND_SERVE_FOLDER", files)
+        .env("CLOCKHAND_SERVE_SOCKET", socket)
         .env("CLOCKHAND_SERVE_BUFFER", buffer)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut lines = lines.map_while(Result::ok);
-    assert!(lines.any(|line| line == "ready"), "the server starts");
-    child
+    let answer = lines.find(|line| line == "ready" || line.starts_with("refused"));
+    match answer.as_deref() {
+        Some("ready") => Ok(child),
+        answer => {
+            child.wait().unwrap();
+            Err(answer.unwrap_or("it ended without a word").to_owned())
+        }
+    }
 }
 
-fn rounds() -> u64 {
+/// Numbers that look drawn, the same each time.
+pub fn draws(seed: u64) -> impl FnMut(u64) -> u64 {
+    let mut state = seed;
+    move |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) % below
+    }
+}
+
+/// How many crashes are tried: few in `make test`, more in `make torture`.
+pub fn rounds() -> u64 {
     std::env::var("CLOCKHAND_KILLS").map_or(24, |text| text.parse().expect("a number"))
 }
 
@@ -54,14 +83,10 @@ fn what_was_flushed_outlives_kills_at_any_moment() {
     for (index, buffer) in BUFFERS.iter().enumerate() {
         let place = Folder::new();
         let mut history: Vec<Vec<u32>> = vec![vec![0]; PAGES as usize];
-        let mut random = 77 + index as u64;
-        let mut draw = move |below: u64| {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (random >> 33) % below
-        };
+        let mut draw = draws(77 + index as u64);
         let mut value = 0;
         for _ in 0..rounds() / BUFFERS.len() as u64 {
-            let mut child = started(&place, buffer);
+            let mut child = started(place.folder.path(), &place.socket(), buffer).unwrap();
             let mut client = Client::connect(&place.socket());
             for page in 0..PAGES {
                 let content = client.read(page * 4096, 4096).unwrap();

@@ -2,6 +2,9 @@
 
 mod client;
 mod crashes;
+mod cuts;
+mod drive;
 mod files;
 mod handshake;
+mod misuse;
 mod requests;
