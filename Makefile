@@ -39,7 +39,7 @@ test: setup .venv/test.stamp ## Run all tests, of Rust, Python, the command and 
 
 torture: setup .venv/test.stamp ## Try 5,000 damaged inputs and command lines (SEED=2 tries others), and power cuts of serve
 	CLOCKHAND_TRIALS=5000 CLOCKHAND_TRIALS_SEED=$(or $(SEED),1) $(BIN)/python -m pytest python/tests/test_trials.py
-	CLOCKHAND_MODEL_EFFORT=20 CLOCKHAND_KILLS=2000 cargo test --profile quick --locked --package clockhand-serve
+	CLOCKHAND_MODEL_EFFORT=20 CLOCKHAND_MODEL_REQUESTS=5 CLOCKHAND_KILLS=2000 cargo test --profile quick --locked --package clockhand-serve
 
 # With the tests' profile, so that libraries' build scripts, which compile C, and macros are built once.
 lint lint-rust lint-python: PROFILE = quick

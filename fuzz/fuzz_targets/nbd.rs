@@ -16,6 +16,11 @@ fuzz_target!(|data: &[u8]| {
         needs_tls: choice & 2 != 0,
     };
     let mut negotiation = Negotiation::new(offer);
+    let Some((&flags, tail)) = rest.split_first_chunk() else { return };
+    if !negotiation.client_flags(flags) {
+        return;
+    }
+    rest = tail;
     while let Some((header, tail)) = rest.split_first_chunk() {
         let Some(header) = OptionHeader::parse(header) else { break };
         let Ok(bytes) = negotiation.data_bytes(header) else { break };

@@ -8,6 +8,7 @@ mod contents;
 mod requests;
 #[cfg(test)]
 mod tests;
+mod zeroes;
 
 use clockhand_policy::LogicalPage;
 use clockhand_policy::buffer::{

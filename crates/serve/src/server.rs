@@ -402,7 +402,11 @@ fn resolved_text(resolved: &str, buffer: &ServedBuffer) -> String {
 }
 
 fn tell_recovered(teller: &Teller, options: &Options, recovered: Recovered) {
-    let Recovered { pages, torn_versions, damaged_pages } = recovered;
+    let Recovered { pages, torn_versions, damaged_pages, has_given_up_all } = recovered;
+    if has_given_up_all {
+        let nvm = options.nvm.as_deref().unwrap_or(&options.disk);
+        teller(&format!("{}: its header was damaged: all that was in it is lost", nvm.display()));
+    }
     if pages + torn_versions + damaged_pages > 0 {
         teller(&format!(
             "{}: recovered {pages} pages from NVM; {torn_versions} versions were torn, {damaged_pages} pages are damaged",

@@ -187,3 +187,45 @@ fn a_page_that_is_damaged_in_nvm_is_an_error_and_never_reaches_the_disk() {
     tried.write(0, 9).unwrap();
     assert_eq!(tried.read(0), Ok(9), "it was written whole");
 }
+
+#[test]
+fn pages_on_their_way_are_readable_and_reach_the_disk_in_their_order() {
+    for buffer in ["fab:total=4", "lru:total=2", "clock-dnv:total=8"] {
+        let mut tried = tried(buffer);
+        tried.engine.store_mut().write_behind();
+        for value in 1..=3 {
+            (0..20).for_each(|page| tried.write(page, value).unwrap());
+        }
+        assert!(tried.engine.store().is_behind(), "{buffer}");
+        assert!((0..20).all(|page| tried.read(page) == Ok(3)), "{buffer}");
+        if !buffer.starts_with("clock-dnv") {
+            assert_eq!(tried.on_disk(0), 0, "{buffer}: nobody has written yet");
+        }
+        tried.engine.trim(0, 4096, false).unwrap();
+        assert_eq!(tried.read(0), Ok(0), "{buffer}");
+        assert_eq!(tried.flush(), Ok(()), "{buffer}");
+        tried.engine.drain(&|| false).unwrap();
+        assert_eq!(tried.on_disk(0), 0, "{buffer}: what was on its way is not newer than a trim");
+        assert!((1..20).all(|page| tried.on_disk(page) == 3), "{buffer}");
+        let counts = tried.engine.counts();
+        let sent = counts.dirty_pages_flushed + counts.clean_pages_flushed;
+        assert_eq!(tried.engine.store().counts().disk_pages_written, sent, "{buffer}");
+    }
+}
+
+#[test]
+fn a_flush_whose_pages_are_refused_after_it_entered_is_an_error() {
+    let mut tried = tried("fab:total=8");
+    tried.engine.store_mut().write_behind();
+    tried.write(0, 1).unwrap();
+    tried.disk.writes_fail.set(Some(ENOSPC));
+    let goal = tried.engine.flush().unwrap();
+    assert_eq!(tried.engine.store().next(goal).unwrap(), Next::Write);
+    let error = tried.engine.store_mut().reach(goal).unwrap_err();
+    assert_eq!(Refused::of(error.kind()), Refused::Space);
+    assert_eq!(tried.engine.take_notes().len(), 1);
+    assert_eq!((tried.engine.counts().errors, tried.read(0)), (1, Ok(1)));
+    tried.disk.writes_fail.set(None);
+    assert_eq!(tried.flush(), Ok(()));
+    assert_eq!(tried.on_disk(0), 1);
+}

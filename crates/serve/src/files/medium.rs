@@ -20,8 +20,24 @@ type Transfer<'a> = dyn FnMut(&File, &mut [u8], usize) -> io::Result<()> + 'a;
 /// A file as a medium.
 pub struct FileMedium {
     file: File,
-    /// Reads and writes past the kernel's cache go through it.
-    direct: Option<(File, Mutex<Vec<u8>>)>,
+    direct: Option<Direct>,
+}
+
+/// What reads and writes past the kernel's cache go through. A read waits for no write.
+struct Direct {
+    file: File,
+    read: Mutex<Vec<u8>>,
+    written: Mutex<Vec<u8>>,
+}
+
+impl Direct {
+    fn read(&self) -> &Mutex<Vec<u8>> {
+        &self.read
+    }
+
+    fn written(&self) -> &Mutex<Vec<u8>> {
+        &self.written
+    }
 }
 
 /// The same file, opened once more, to be synced while others write: each opening is told of every error.
@@ -53,8 +69,9 @@ impl FileMedium {
     pub fn new(file: File, direct: bool, writes: bool) -> io::Result<Self> {
         let direct = match direct {
             true => {
-                let again = open_again(&file, libc::O_DIRECT, writes)?;
-                Some((again, Mutex::new(vec![0; LIMIT_DIRECT_BYTES + ALIGNMENT])))
+                let file = open_again(&file, libc::O_DIRECT, writes)?;
+                let buffer = || Mutex::new(vec![0; LIMIT_DIRECT_BYTES + ALIGNMENT]);
+                Some(Direct { file, read: buffer(), written: buffer() })
             }
             false => None,
         };
@@ -80,17 +97,18 @@ impl FileMedium {
         &self,
         at: u64,
         bytes: usize,
+        buffer_of: fn(&Direct) -> &Mutex<Vec<u8>>,
         transfer: &mut Transfer<'_>,
     ) -> Option<io::Result<()>> {
         let is_aligned = at.is_multiple_of(ALIGNMENT as u64) && bytes.is_multiple_of(ALIGNMENT);
-        let (file, buffer) = self.direct.as_ref().filter(|_| is_aligned)?;
-        let mut buffer = buffer.lock().unwrap_or_else(PoisonError::into_inner);
+        let direct = self.direct.as_ref().filter(|_| is_aligned)?;
+        let mut buffer = buffer_of(direct).lock().unwrap_or_else(PoisonError::into_inner);
         let start = buffer.as_ptr().align_offset(ALIGNMENT);
         let buffer = &mut buffer[start..start + LIMIT_DIRECT_BYTES];
         let mut done = 0;
         while done < bytes {
             let part = (bytes - done).min(LIMIT_DIRECT_BYTES);
-            if let Err(error) = transfer(file, &mut buffer[..part], done) {
+            if let Err(error) = transfer(&direct.file, &mut buffer[..part], done) {
                 return Some(Err(error));
             }
             done += part;
@@ -102,7 +120,7 @@ impl FileMedium {
 impl Medium for FileMedium {
     fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
         let bytes = into.len();
-        let direct = self.directly(at, bytes, &mut |file, buffer, done| {
+        let direct = self.directly(at, bytes, Direct::read, &mut |file, buffer, done| {
             file.read_exact_at(buffer, at + done as u64)?;
             into[done..done + buffer.len()].copy_from_slice(buffer);
             Ok(())
@@ -111,7 +129,7 @@ impl Medium for FileMedium {
     }
 
     fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        let direct = self.directly(at, bytes.len(), &mut |file, buffer, done| {
+        let direct = self.directly(at, bytes.len(), Direct::written, &mut |file, buffer, done| {
             buffer.copy_from_slice(&bytes[done..done + buffer.len()]);
             file.write_all_at(buffer, at + done as u64)
         });

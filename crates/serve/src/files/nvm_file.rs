@@ -26,6 +26,14 @@ pub(super) struct Found {
     pub(super) lock: Lock,
 }
 
+/// What there is at the place of an NVM file.
+pub(super) enum There {
+    Nothing,
+    Pages(Box<Found>),
+    /// One of ours, both copies of whose header are damaged.
+    NoHeader,
+}
+
 /// An NVM file that a server uses.
 pub(super) struct Ready {
     pub(super) file: File,
@@ -38,7 +46,7 @@ pub(super) struct Ready {
 pub(super) type MemoryPages = (u32, u32);
 
 /// Opens an NVM file that is there and not empty.
-pub(super) fn open_nvm(path: &Path, read_only: bool) -> Result<Option<Found>, ServeError> {
+pub(super) fn open_nvm(path: &Path, read_only: bool) -> Result<There, ServeError> {
     let opened = OpenOptions::new()
         .read(true)
         .write(!read_only)
@@ -46,7 +54,9 @@ pub(super) fn open_nvm(path: &Path, read_only: bool) -> Result<Option<Found>, Se
         .open(path);
     let file = match opened {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound && !read_only => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !read_only => {
+            return Ok(There::Nothing);
+        }
         Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
             return Err(refused(path, "it is a symbolic link; give the NVM file itself"));
         }
@@ -66,19 +76,25 @@ pub(super) fn open_nvm(path: &Path, read_only: bool) -> Result<Option<Found>, Se
     } else if metadata.permissions().mode() & 0o077 != 0 {
         "others can read or write it; chmod it to 0600"
     } else if metadata.len() == 0 {
-        return Ok(None);
+        return Ok(There::Nothing);
     } else {
-        return read_image(path, file, metadata.len(), lock).map(Some);
+        return read_image(path, file, metadata.len(), lock);
     };
     Err(refused(path, sentence))
 }
 
-fn read_image(path: &Path, file: File, bytes: u64, lock: Lock) -> Result<Found, ServeError> {
+fn read_image(path: &Path, file: File, bytes: u64, lock: Lock) -> Result<There, ServeError> {
     let again = file.try_clone().map_err(|error| failed(path, "cannot be read", &error))?;
     let nvm = FileMedium::new(again, false, false)
         .map_err(|error| failed(path, "cannot be read", &error))?;
     let Some(header) = header_of(&nvm) else {
-        return Err(without_header(path, &nvm));
+        return match is_ours(&nvm) {
+            true => Ok(There::NoHeader),
+            false => {
+                let sentence = "it is no NVM file; give one, or a name that does not exist yet";
+                Err(refused(path, sentence))
+            }
+        };
     };
     let Layout { page_bytes, slots } = header.layout;
     if page_bytes != PAGE_BYTES || slots == 0 {
@@ -92,22 +108,15 @@ fn read_image(path: &Path, file: File, bytes: u64, lock: Lock) -> Result<Found, 
     }
     let image =
         Image::read(&nvm, header).map_err(|error| failed(path, "cannot be read", &error))?;
-    Ok(Found { file, image, lock })
+    Ok(There::Pages(Box::new(Found { file, image, lock })))
 }
 
-fn without_header(path: &Path, nvm: &FileMedium) -> ServeError {
-    let is_ours = (0..2).any(|copy| {
+/// Whether a file without a valid header begins like one of ours.
+fn is_ours(nvm: &FileMedium) -> bool {
+    (0..2).any(|copy| {
         let mut bytes = [0; 8];
         nvm.read(Layout::header_at(copy), &mut bytes).is_ok() && Header::begins_like_one(&bytes)
-    });
-    match is_ours {
-        true => refused(
-            path,
-            "both copies of its header are damaged, and which of its pages count is not known; restore it from a copy, \
-             or serve the disk without it and lose what is in it",
-        ),
-        false => refused(path, "it is no NVM file; give one, or a name that does not exist yet"),
-    }
+    })
 }
 
 pub(super) fn new_header(memory: MemoryPages, facts: DiskFacts) -> Result<Header, ServeError> {

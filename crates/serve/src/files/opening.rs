@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::disk::{Disk, create_disk, missing_disk, open_disk};
 use super::lock::{Lock, lock};
 use super::medium::FileMedium;
-use super::nvm_file::{Found, MemoryPages, Ready, create_nvm, new_header, open_nvm};
+use super::nvm_file::{Found, MemoryPages, Ready, There, create_nvm, new_header, open_nvm};
 use super::pair::{Mark, mark, mark_of};
 use crate::ServeError;
 use crate::store::layout::Header;
@@ -45,6 +45,8 @@ pub struct Recovered {
     pub torn_versions: u64,
     /// Pages and entries that were given up, or given up before and not written since.
     pub damaged_pages: u64,
+    /// No copy of the NVM file's header was valid: whatever it held is given up, and nobody knows what that was.
+    pub has_given_up_all: bool,
 }
 
 /// The files of a server.
@@ -79,11 +81,10 @@ pub fn open(
     }
     let disk = open_disk(opening)?;
     let memory = memory(disk.bytes)?;
-    let found = match opening.nvm {
-        Some(path) => open_nvm(path, opening.read_only)?,
-        None => None,
-    };
-    check_pair(opening, &disk, found.as_ref())?;
+    let (found, is_given_up) = find_nvm(opening)?;
+    if !is_given_up {
+        check_pair(opening, &disk, found.as_ref())?;
+    }
     let disk_file = |file| {
         FileMedium::new(file, opening.direct, !opening.read_only)
             .map_err(|error| failed(opening.disk, "cannot be opened past the cache", &error))
@@ -94,7 +95,7 @@ pub fn open(
     let Disk { file, bytes, identity, lock } = disk;
     let mut locks = vec![lock];
     let disk = disk_file(file)?;
-    let mut recovered = Recovered::default();
+    let mut recovered = Recovered { has_given_up_all: is_given_up, ..Recovered::default() };
     let Some(path) = opening.nvm else {
         return Ok(Opened { disk, disk_bytes: bytes, nvm: None, image: None, recovered, locks });
     };
@@ -116,6 +117,21 @@ pub fn open(
         recovered,
         locks,
     })
+}
+
+/// The NVM file, and whether all that it held is given up.
+fn find_nvm(opening: &Opening<'_>) -> Result<(Option<Found>, bool), ServeError> {
+    let Some(path) = opening.nvm else { return Ok((None, false)) };
+    match open_nvm(path, opening.read_only)? {
+        There::Nothing => Ok((None, false)),
+        There::Pages(found) => Ok((Some(*found), false)),
+        There::NoHeader if opening.salvage && !opening.read_only => Ok((None, true)),
+        There::NoHeader => Err(refused(
+            path,
+            "both copies of its header are damaged, and which of its pages count is not known; restore it from a copy, \
+             or add --salvage: then all that was in it is lost, and the disk is as old as its last write",
+        )),
+    }
 }
 
 fn open_to_read(

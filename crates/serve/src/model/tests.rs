@@ -15,7 +15,7 @@ const VOLATILE: [(&str, u32); 3] =
 
 fn setups(mutant: Option<Mutant>) -> Vec<Setup> {
     let hybrids = HYBRIDS.into_iter().flat_map(|(buffer, total)| {
-        [(1, false), (1, true), (2, true)].map(|(spare_slots, is_behind)| Setup {
+        [(1, false), (2, true)].map(|(spare_slots, is_behind)| Setup {
             buffer,
             total,
             spare_slots,

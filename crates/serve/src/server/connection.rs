@@ -41,7 +41,8 @@ fn try_serve(
     let deadline = Instant::now() + HANDSHAKE;
     let Some((socket, agreed)) = negotiate(socket, offer, tls, deadline)? else { return Ok(()) };
     socket.set_read_timeout(None)?;
-    let outbox = Arc::new(Outbox::new(socket.try_clone()?));
+    let replies = Replies { structured: agreed.structured };
+    let outbox = Arc::new(Outbox::new(socket.try_clone()?, replies));
     let writer = Arc::clone(&outbox);
     let thread = std::thread::Builder::new()
         .name("serve-answers".to_owned())
@@ -51,7 +52,6 @@ fn try_serve(
         is_read_only: offer.is_read_only,
         has_contexts: !agreed.contexts.is_empty(),
     };
-    let replies = Replies { structured: agreed.structured };
     let mut client = Client {
         core,
         outbox: Arc::clone(&outbox),
@@ -309,8 +309,7 @@ impl Client<'_> {
             self.outbox.owe();
             self.core.answer_when_durable(Waiting {
                 goal,
-                outbox: Arc::clone(&self.outbox),
-                replies: self.replies,
+                front_end: Arc::clone(&self.outbox) as _,
                 cookie: header.cookie,
                 timed,
                 began,

@@ -4,10 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::outbox::Outbox;
 use crate::files::{FileMedium, Syncer};
 use crate::latency::{Latencies, Timed};
-use crate::protocol::reply::Replies;
 use crate::store::{Goal, Next};
 use crate::{Engine, Refused};
 
@@ -19,11 +17,19 @@ const LIMIT_PAYLOADS_BYTES: usize = 128 << 20;
 /// Where sentences for the user go.
 pub type Teller = Arc<dyn Fn(&str) + Send + Sync>;
 
+/// Who brings requests, as the core sees it: whatever waits is answered by its cookie.
+///
+/// A connection of NBD is one. Where the kernel has ublk, one of its queues is another: it takes requests from its ring,
+/// gives them to the engine as a connection does, and completes the tag that was the cookie.
+pub(super) trait FrontEnd: Send + Sync {
+    /// A request that waited is answered.
+    fn answer(&self, cookie: u64, result: Result<(), Refused>);
+}
+
 /// A request that waits until its goal is reached.
 pub(super) struct Waiting {
     pub(super) goal: Goal,
-    pub(super) outbox: Arc<Outbox>,
-    pub(super) replies: Replies,
+    pub(super) front_end: Arc<dyn FrontEnd>,
     pub(super) cookie: u64,
     pub(super) timed: Timed,
     pub(super) began: Instant,
@@ -271,15 +277,14 @@ impl Core {
                 }
                 Err(error) => Err(Refused::of(error.kind())),
             };
-            let outbox = Arc::clone(&waiting.outbox);
-            let Waiting { replies, cookie, timed, began, .. } = *waiting;
-            answers.push((outbox, replies, cookie, timed, began, result));
+            let Waiting { cookie, timed, began, .. } = *waiting;
+            answers.push((Arc::clone(&waiting.front_end), cookie, timed, began, result));
             false
         });
         drop(engine);
-        for (outbox, replies, cookie, timed, began, result) in answers {
+        for (front_end, cookie, timed, began, result) in answers {
             self.add_time(timed, began);
-            outbox.pay(|bytes| replies.simple(cookie, result, bytes));
+            front_end.answer(cookie, result);
         }
         needed
     }

@@ -4,9 +4,14 @@ use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use super::core::FrontEnd;
+use crate::Refused;
+use crate::protocol::reply::Replies;
+
 /// The answers of one connection.
 pub(super) struct Outbox {
     socket: UnixStream,
+    replies: Replies,
     /// Held while answers are written, so that they follow each other.
     writing: Mutex<()>,
     state: Mutex<State>,
@@ -24,8 +29,14 @@ struct State {
 }
 
 impl Outbox {
-    pub(super) fn new(socket: UnixStream) -> Self {
-        Outbox { socket, writing: Mutex::new(()), state: Mutex::default(), changed: Condvar::new() }
+    pub(super) fn new(socket: UnixStream, replies: Replies) -> Self {
+        Outbox {
+            socket,
+            replies,
+            writing: Mutex::new(()),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -42,15 +53,6 @@ impl Outbox {
     /// Somebody else will answer a request.
     pub(super) fn owe(&self) {
         self.state().outstanding += 1;
-    }
-
-    /// Adds an answer that was owed, and has the connection's thread write it.
-    pub(super) fn pay(&self, answer: impl FnOnce(&mut Vec<u8>)) {
-        let mut state = self.state();
-        answer(&mut state.bytes);
-        state.outstanding -= 1;
-        state.is_due = true;
-        self.changed.notify_all();
     }
 
     /// Writes what waits.
@@ -99,5 +101,16 @@ impl Outbox {
         drop(state);
         let _ = self.flush();
         let _ = self.socket.shutdown(std::net::Shutdown::Both);
+    }
+}
+
+impl FrontEnd for Outbox {
+    /// Adds an answer that was owed, and has the connection's thread write it.
+    fn answer(&self, cookie: u64, result: Result<(), Refused>) {
+        let mut state = self.state();
+        self.replies.simple(cookie, result, &mut state.bytes);
+        state.outstanding -= 1;
+        state.is_due = true;
+        self.changed.notify_all();
     }
 }

@@ -40,6 +40,9 @@ fn pages_in_nvm_come_to_the_disk_at_the_next_start() {
     assert_eq!(running.server.report().recovered.pages, 20);
     let disk = fs::read(place.path("disk.img")).unwrap();
     assert!((0..20).all(|page| disk[page * 4096] == page as u8 + 1));
+    for name in ["disk.img", "nvm.img"] {
+        assert_eq!(fs::metadata(place.path(name)).unwrap().permissions().mode() & 0o777, 0o600);
+    }
     assert!(running.finish().failure.is_none());
     // It is a plain image: other buffers may have it.
     let mut options = place.options("fab:total=16", 1 << 20);

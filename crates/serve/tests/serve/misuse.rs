@@ -248,6 +248,32 @@ fn each_damage_of_an_nvm_file_is_a_sentence_and_changes_nothing() {
 }
 
 #[test]
+fn without_a_valid_header_salvage_gives_up_all_that_was_in_nvm() {
+    let place = Folder::new();
+    let mut options = place.options("clock-dnv:total=64", 1 << 20);
+    options.keep = true;
+    let running = Running::start(&options).unwrap();
+    let mut client = Client::connect(&place.socket());
+    assert_eq!(client.write(4096, &[9; 4096], FUA), 0);
+    assert!(running.finish().failure.is_none());
+    let mut bytes = fs::read(place.path("nvm.img")).unwrap();
+    bytes[100] ^= 1;
+    bytes[4196] ^= 1;
+    fs::write(place.path("nvm.img"), &bytes).unwrap();
+    options.salvage = true;
+    let running = Running::start(&options).unwrap();
+    assert!(running.notes.lock().unwrap()[0].contains("is lost"));
+    let mut client = Client::connect(&place.socket());
+    assert_eq!(client.read(4096, 4096).unwrap(), [0; 4096], "as it was on the disk");
+    assert_eq!(client.write(4096, &[8; 4096], FUA), 0);
+    assert!(running.finish().failure.is_none());
+    options.salvage = false;
+    let running = Running::start(&options).unwrap();
+    assert_eq!(running.server.report().recovered.pages, 1);
+    assert!(running.finish().failure.is_none());
+}
+
+#[test]
 fn what_can_be_no_disk_is_a_sentence() {
     let place = Folder::new();
     let mut options = place.options("fab:total=16", 1 << 20);
