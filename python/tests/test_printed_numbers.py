@@ -62,6 +62,12 @@ def test_the_page_of_papers_is_made_from_the_kept_tables() -> None:
 
 
 @pytest.mark.usefixtures("scripts")
+def test_the_page_of_two_tiers_is_made_from_the_kept_tables() -> None:
+    text = (ROOT / "experiments/tiers.md").read_text(encoding="utf-8")
+    assert script("tiers_page").page(text) == text, "run experiments/tiers_page.py"
+
+
+@pytest.mark.usefixtures("scripts")
 def test_the_pages_of_credit_clock_are_made_from_the_kept_tables(tmp_path: Path) -> None:
     names = script("credit_clock_page").PAGES
     for name in names:

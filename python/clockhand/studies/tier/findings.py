@@ -7,10 +7,11 @@ import polars as pl
 
 from clockhand.report.series import first_spellings
 from clockhand.study.facts import Facts, printable, trace_label
-from clockhand.study.phrases import all_of
+from clockhand.study.phrases import all_of, one_of
 from clockhand.study.sizes import bytes_text
 
 BOUND = "bound"
+STATIC = "static"
 SLOWDOWNS = (0.01, 0.05, 0.10)
 """How much slower than with fast memory alone a program may become."""
 
@@ -107,9 +108,9 @@ def _replaced(group: pl.DataFrame, where: str) -> list[str]:
         share = 0.0 if at.is_empty() else 1 - at["fast_memory_share"][0]
         what = f"{100 * share:.3g}\u00a0%" if share > 0 else "nothing"
         of = f" ({at['policy'][0]})" if share > 0 else ""
-        limits.setdefault((what, of), []).append(f"{100 * slowdown:.0f}\u00a0%")
+        limits.setdefault((what, of), []).append(f"{100 * slowdown:.0f}")
     parts = [
-        f"{what} at {'a slowdown of ' if not number else ''}{' or '.join(at)}{of}"
+        f"{what} at {'a slowdown of ' if not number else ''}{one_of(at)}\u00a0%{of}"
         for number, ((what, of), at) in enumerate(limits.items())
     ]
     return [f"Of the footprint of {where} slow memory can replace {all_of(parts)}."]

@@ -22,6 +22,7 @@ from clockhand.studies.tier.charts import (
 from clockhand.studies.tier.course import at_middle, course_drawings, course_records
 from clockhand.studies.tier.findings import (
     BOUND,
+    STATIC,
     findings,
     group_label,
     groups,
@@ -107,7 +108,7 @@ def _sections(rows: pl.DataFrame, courses: pl.DataFrame, facts: Facts) -> list[S
                 overviews=overviews({label: cells}),
                 compared=partial(compared_of, cells, label=label),
                 drawings=partial(_drawings, prices, over_time, middle),
-                always=(BOUND,),
+                always=(BOUND, STATIC),
                 offline=offline_lines(group),
             )
         )
