@@ -210,7 +210,7 @@ def test_a_part_of_a_task_is_a_part_of_its_cells(experiment: Path) -> None:
 
 def test_what_is_no_cluster_is_refused(experiment: Path, clockhand: Clockhand) -> None:
     for address in ("local:0", "local:x", "local:1000", "somewhere", "tcp://", "http://a:1", ""):
-        with pytest.raises(UsageError, match="is no cluster; give tcp://HOST:PORT"):
+        with pytest.raises(UsageError, match="is not a cluster; give tcp://HOST:PORT"):
             run_sweep(read_experiment(experiment), cluster=address)
     with pytest.raises(UsageError, match="have threads of their own; leave out"):
         run_sweep(read_experiment(experiment), cluster="local:2", jobs=2)

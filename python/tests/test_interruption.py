@@ -198,7 +198,7 @@ def test_completion_for_a_shell_that_there_is_not_is_refused(
 ) -> None:
     home = {**os.environ, "HOME": str(tmp_path)}
     run = clockhand(option, "nosuchshell", env=home)
-    assert run.code == 2 and "'nosuchshell' is no shell" in run.err
+    assert run.code == 2 and "'nosuchshell' is not a shell" in run.err
     assert os.listdir(tmp_path) == []
 
 

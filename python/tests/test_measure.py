@@ -123,7 +123,7 @@ def test_what_exists_is_refused_unless_told(clockhand: Clockhand, tmp_path: Path
         ([], "give either a path"),
         ([".", "--memory"], "give either a path"),
         ([".", "--file-size", "1MiB"], "--file-size is too small"),
-        ([".", "--file-size", "x"], "--file-size 'x' is no size"),
+        ([".", "--file-size", "x"], "--file-size 'x' is not a size"),
         ([".", "--operations", "0"], "--operations 0 is out of range"),
         (["/dev/null"], "neither a folder nor a file nor a block device"),
     ],

@@ -189,7 +189,7 @@ def test_the_copies_used_longest_ago_leave_and_those_in_use_stay(
     assert [copy.exists() for copy in made] == [False, True, True]
     monkeypatch.setenv(remote.CACHE_LIMIT, "much")
     store.pipe_file("/bucket/4", b"4")
-    with pytest.raises(UsageError, match="is no size; give one such as 64GiB"):
+    with pytest.raises(UsageError, match="is not a size; give one such as 64GiB"):
         remote.fetched("memory://bucket/4")
 
 
@@ -243,7 +243,7 @@ def test_a_content_that_changes_while_it_is_copied_is_no_copy(store: Any, cache:
 def test_a_folder_of_others_is_refused(store: Any, cache: Path) -> None:
     cache.parent.mkdir(parents=True)
     cache.symlink_to(cache.parent)
-    with pytest.raises(ClockhandError, match="is no folder of yours"):
+    with pytest.raises(ClockhandError, match="is not a folder of yours"):
         remote.fetched("memory://bucket/traces/a.parquet")
 
 
@@ -309,8 +309,8 @@ def test_an_interrupted_download_leaves_nothing(web: tuple[str, Path], cache: Pa
     ("address", "code", "words"),
     [
         ("memory://bucket/absent", 1, "there is no such file; correct the address"),
-        ("ftp+s3://bucket/a", 2, "is no address that can be read; there is s3://"),
-        ("s3://a::simplecache://b", 2, "is no address that can be read"),
+        ("ftp+s3://bucket/a", 2, "is not an address that can be read; there is s3://"),
+        ("s3://a::simplecache://b", 2, "is not an address that can be read"),
         ("https://me:secret@host/a", 2, "https://…@host/a has a password"),
         ("http://127.0.0.1:9/a", 1, "the store cannot be used"),
     ],

@@ -22,7 +22,7 @@ def install_for_named_shell(words: list[str]) -> bool:
     option, shell = words[0], words[1]
     if shell not in SHELLS or len(words) > 2:
         raise UsageError(
-            f"{option} {' '.join(words[1:])!r} is no shell; give one of {', '.join(SHELLS)}, or "
+            f"{option} {' '.join(words[1:])!r} is not a shell; give one of {', '.join(SHELLS)}, or "
             "nothing for the one that you are in"
         )
     from typer import completion as typer_completion

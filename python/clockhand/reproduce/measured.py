@@ -57,8 +57,8 @@ def read_measured(path: Path) -> Measured:
         return Measured(str(content["machine"]), str(content["date"]), *points.values())
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(
-            f"{path}: this is no measurement of memory with a disk in memory ({error}); make one "
-            "with `clockhand measure --memory --out FILE` as root"
+            f"{path}: this is not a measurement of memory with a disk in memory ({error}); make "
+            "one with `clockhand measure --memory --out FILE` as root"
         ) from error
 
 

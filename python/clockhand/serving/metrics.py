@@ -145,7 +145,7 @@ def _make_way(path: Path) -> None:
     except FileNotFoundError:
         return
     if not is_socket:
-        raise UsageError(f"--metrics {path} exists and is no socket; give another path")
+        raise UsageError(f"--metrics {path} exists and is not a socket; give another path")
     with socket.socket(socket.AF_UNIX) as probe:
         try:
             probe.connect(str(path))

@@ -276,7 +276,7 @@ def _text(place: Place | None) -> str | None:
 def _bytes(size: str | int) -> int:
     bytes_ = size if isinstance(size, int) else _engine.parse_bytes(size)
     if bytes_ is None or bytes_ <= 0 or bytes_ % SECTOR_BYTES:
-        raise UsageError(f"--size {size} is no multiple of 512 bytes; give one, such as 2GiB")
+        raise UsageError(f"--size {size} is not a multiple of 512 bytes; give one, such as 2GiB")
     return bytes_
 
 

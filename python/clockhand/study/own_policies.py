@@ -208,7 +208,7 @@ def _run(name: str, file: Path, source: bytes, digest: str) -> ModuleType:
         place = f"{file}, line {error.lineno}" if error.lineno else str(file)
         raise _refused(name, f"{place}: {error.msg}; correct it") from None
     except (ValueError, RecursionError, MemoryError, OverflowError) as error:
-        raise _refused(name, f"{file} is no Python ({error}); name a file with a policy") from None
+        raise _refused(name, f"{file} is not Python ({error}); name a file with a policy") from None
     module = ModuleType(f"clockhand_policy_{file.stem}_{digest}")
     module.__file__ = str(file)
     sys.modules[module.__name__] = module

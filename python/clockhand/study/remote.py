@@ -160,7 +160,7 @@ def private_folder(name: str) -> Path:
         facts = folder.lstat()
         if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid():
             raise ClockhandError(
-                f"{folder} is no folder of yours; remove it, or name another one with "
+                f"{folder} is not a folder of yours; remove it, or name another one with "
                 "XDG_CACHE_HOME"
             )
         if facts.st_mode & 0o077:
@@ -237,7 +237,7 @@ def _opened(address: str) -> tuple[Any, str]:
         )
     if scheme not in PACKAGES or "::" in address:
         known = ", ".join(f"{one}://" for one in PACKAGES if one != "memory")
-        raise UsageError(f"{address} is no address that can be read; there is {known}")
+        raise UsageError(f"{address} is not an address that can be read; there is {known}")
     try:
         fsspec: Any = importlib.import_module("fsspec")
     except ImportError as error:
@@ -375,7 +375,7 @@ def _limit_bytes() -> int:
         return DEFAULT_LIMIT_BYTES
     limit = _engine.parse_bytes(text)
     if limit is None:
-        raise UsageError(f"{CACHE_LIMIT}={text!r} is no size; give one such as 64GiB")
+        raise UsageError(f"{CACHE_LIMIT}={text!r} is not a size; give one such as 64GiB")
     return limit
 
 

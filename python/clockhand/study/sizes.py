@@ -12,7 +12,7 @@ def parsed_bytes(option: str, text: str) -> int:
     """
     size_bytes = _engine.parse_bytes(text.strip())
     if size_bytes is None:
-        raise UsageError(f"{option} {text!r} is no size; give bytes, or such as 16KiB")
+        raise UsageError(f"{option} {text!r} is not a size; give bytes, or such as 16KiB")
     return size_bytes
 
 

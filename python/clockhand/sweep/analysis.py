@@ -69,7 +69,7 @@ def read_analysis(
     rows = table.get("rows", ["policy"])
     rows = [rows] if isinstance(rows, str) else rows
     if not isinstance(rows, list) or not rows:
-        raise ValueError(f"rows = {rows!r} is no column or list of columns; name one")
+        raise ValueError(f"rows = {rows!r} is not a column or a list of columns; name one")
     columns, where = table.get("columns"), table.get("where", {})
     if not isinstance(where, dict):
         raise ValueError(f"where = {where!r} is not a table; write where = {{ column = value }}")
@@ -134,7 +134,7 @@ def _check_wanted(name: str, wanted: object, is_number: bool) -> None:
         is_range = set(wanted) == {"from", "to"} and is_number
         if not is_range or not all(isinstance(end, int | float) for end in wanted.values()):
             raise ValueError(
-                f"where.{name} is no range; write {{ from = 0.1, to = 0.5 }}, of a number"
+                f"where.{name} is not a range; write {{ from = 0.1, to = 0.5 }}, of a number"
             )
         return
     kinds = (int, float) if is_number else (str, bool)

@@ -41,8 +41,8 @@ def check_address(address: str) -> None:
     elif re.fullmatch(r"(tcp|tls|ws|wss)://[^/\s]+:\d{1,5}", address):
         return
     raise UsageError(
-        f"--cluster {address!r} is no cluster; give tcp://HOST:PORT or tls://HOST:PORT of a Dask "
-        f"scheduler, or local:N for 1 to {MOST_LOCAL_WORKERS} processes of this machine"
+        f"--cluster {address!r} is not a cluster; give tcp://HOST:PORT or tls://HOST:PORT of a "
+        f"Dask scheduler, or local:N for 1 to {MOST_LOCAL_WORKERS} processes of this machine"
     )
 
 

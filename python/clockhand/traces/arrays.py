@@ -75,7 +75,7 @@ def nanoseconds(times: npt.ArrayLike, unit_ns: int) -> npt.ArrayLike:
         values = np.round(values * unit_ns)
         if not np.isfinite(values).all() or (values < 0).any() or (values >= 2.0**64).any():
             raise _engine.UsageError(
-                "column time has values that are no times; correct or drop these requests"
+                "column time has values that are not times; correct or drop these requests"
             )
         return values.astype(np.uint64)
     limit = (2**64 - 1) // unit_ns

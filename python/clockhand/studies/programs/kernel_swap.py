@@ -62,7 +62,7 @@ def kernel_swap(
     """
     if beside.exists() and not stat.S_ISREG(beside.stat().st_mode):
         raise ClockhandError(
-            f"{beside} is no ordinary file, so that there is no folder for the kernel's swap file; "
+            f"{beside} is not an ordinary file, so there is no folder for the kernel's swap file; "
             "give --swap a file"
         )
     path = beside.with_name(NAME + secrets.token_hex(4))
