@@ -20,7 +20,7 @@ use crate::store::{Medium, Outgoing, Store};
 
 pub use blocks::{Extent, StatusKind};
 
-/// What a request was refused with, in NBD's numbers.
+/// The error of a refused request, in NBD's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[repr(u32)]
 pub enum Refused {
@@ -45,7 +45,7 @@ pub enum Refused {
 }
 
 impl Refused {
-    /// What a client is told of a file's error.
+    /// The client's error for a file's error.
     pub fn of(error: std::io::ErrorKind) -> Refused {
         match error {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Refused::Space,
@@ -91,7 +91,7 @@ pub enum Recorded {
     Write(u64, u32),
     /// Bytes are written with force unit access.
     ForcedWrite(u64, u32),
-    /// What was written before has to be durable.
+    /// Earlier writes have to be durable.
     Sync,
     /// The content of these bytes is not needed any more.
     Discard(u64, u64),
@@ -139,12 +139,12 @@ impl<D: Medium, N: Medium> Engine<D, N> {
         }
     }
 
-    /// Has `recorder` told of every request that enters.
+    /// Passes every request that enters to `recorder`.
     pub fn record(&mut self, recorder: Recorder) {
         self.recorder = Some(recorder);
     }
 
-    /// The recorder is told of nothing more, and dropped.
+    /// The recorder gets no more requests and is dropped.
     pub fn stop_recording(&mut self) {
         self.recorder = None;
     }
@@ -182,7 +182,7 @@ impl<D: Medium, N: Medium> Engine<D, N> {
         self.damaged.len()
     }
 
-    /// Whether something failed that is not mended yet.
+    /// Tells whether a failure lasts.
     pub fn is_degraded(&self) -> bool {
         self.store.failure().is_some() || self.store.refused_count() > 0 || !self.damaged.is_empty()
     }
@@ -204,7 +204,7 @@ impl<D: Medium, N: Medium> Engine<D, N> {
         }
     }
 
-    /// Whether the next page can be served: its steps may have to hold pages and to write to NVM.
+    /// Tells whether the next page can be served: its steps may have to hold pages and to write to NVM.
     fn check_room(&mut self) -> Result<(), Refused> {
         if let Some(sentence) = self.store.failure() {
             let sentence = sentence.to_owned();

@@ -58,7 +58,7 @@ pub struct Options {
     pub allowed_users: Vec<u32>,
     /// TLS, if it is to be demanded.
     pub tls: Option<TlsFiles>,
-    /// Whether the disk is used past the kernel's cache.
+    /// True if the disk is used past the kernel's cache.
     pub direct: bool,
     /// Whether pages stay in NVM at the end.
     pub keep: bool,
@@ -68,7 +68,7 @@ pub struct Options {
     pub salvage: bool,
 }
 
-/// What a server has done so far, or did.
+/// The counts of a server, so far or final.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// What the engine counted.
@@ -95,7 +95,7 @@ pub struct Report {
     pub held_pages: u64,
     /// Slots of the NVM file that are free, if there is one.
     pub free_slots: Option<u64>,
-    /// Whether something failed that is not mended.
+    /// True if a failure lasts.
     pub is_degraded: bool,
     /// The buffer with every default.
     pub buffer_resolved: String,
@@ -141,7 +141,7 @@ struct About {
 }
 
 impl Server {
-    /// Opens the files, recovers, and listens. `recorder` is told of every request that enters, and dropped at the end.
+    /// Opens the files, recovers, and listens. `recorder` gets every request that enters, and is dropped at the end.
     ///
     /// # Errors
     ///
@@ -299,7 +299,7 @@ impl Server {
     /// Refuses new requests, answers those that entered, brings every page to the disk, and closes. What it did.
     pub fn finish(mut self) -> Ended {
         self.core.begin_to_end();
-        // What entered before has its place among those who wait.
+        // Earlier requests have their places among those who wait.
         drop(self.core.engine());
         self.core.end_commits();
         let _ = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());

@@ -1,4 +1,4 @@
-//! What is kept: a disk, and the NVM file beside it if the buffer has NVM.
+//! The durable store: a disk, and the NVM file beside it if the buffer has NVM.
 //!
 //! The store knows which versions are durable and does what an answered FLUSH promises. It takes no thread and no
 //! lock: its owner asks with [`Store::next`] what a [`Goal`] still needs, begins that sync, carries it out, perhaps
@@ -161,7 +161,7 @@ impl<D: Medium, N: Medium> Store<D, N> {
     ///
     /// # Errors
     ///
-    /// That of the disk, or that a page is lost.
+    /// The disk's error, or the loss of a page.
     pub fn read_disk(&mut self, first: u64, into: &mut [u8]) -> io::Result<()> {
         let pages = (into.len() / self.page_bytes) as u64;
         self.counts.disk_pages_read += pages;
@@ -181,7 +181,7 @@ impl<D: Medium, N: Medium> Store<D, N> {
         &self.disk
     }
 
-    /// Whether the disk's bytes from `at` on are data, and where that ends, at most at `end`.
+    /// Tells whether the disk's bytes from `at` on are data, and where that ends, at most at `end`.
     pub fn extent_at(&self, at: u64, end: u64) -> (bool, u64) {
         self.disk.extent_at(at, end)
     }
@@ -191,12 +191,12 @@ impl<D: Medium, N: Medium> Store<D, N> {
         self.nvm.as_ref().map_or(Vec::new(), |nvm| nvm.pages_in(range))
     }
 
-    /// Whether `page` was found damaged and not written whole since.
+    /// Tells whether `page` was found damaged and not written whole since.
     pub fn is_lost(&self, page: u64) -> bool {
         self.nvm.as_ref().is_some_and(|nvm| nvm.is_lost(page))
     }
 
-    /// Whether any page is lost: then the disk alone is not all that there is to know.
+    /// Tells whether any page is lost: then the disk alone is not up to date.
     pub fn has_lost_pages(&self) -> bool {
         self.nvm.as_ref().is_some_and(Nvm::has_lost_pages)
     }
@@ -205,7 +205,7 @@ impl<D: Medium, N: Medium> Store<D, N> {
     ///
     /// # Errors
     ///
-    /// That of the file, or that the page is damaged.
+    /// The file's error, or the damage of the page.
     pub fn read_nvm(&self, page: u64, into: &mut [u8]) -> io::Result<()> {
         self.nvm.as_ref().expect("a buffer with NVM").read(page, into)
     }
@@ -224,7 +224,7 @@ impl<D: Medium, N: Medium> Store<D, N> {
     ///
     /// # Errors
     ///
-    /// That of a file; then nothing more is written.
+    /// A file's error; nothing more is written then.
     pub fn write_nvm(&mut self, page: u64, content: &[u8]) -> io::Result<()> {
         self.check()?;
         let early = self.mutants.has(Mutant::NumberBeforeRoom).then(|| self.next_seq());

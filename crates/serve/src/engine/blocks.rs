@@ -38,7 +38,7 @@ struct Extents {
 }
 
 impl Extents {
-    /// Whether there is room for what follows.
+    /// Tells whether there is room for the rest.
     fn add(&mut self, bytes: u64, flags: u32) -> bool {
         let last_fits = |last: &Extent| {
             last.flags == flags && u64::from(last.bytes) + bytes <= u64::from(u32::MAX)

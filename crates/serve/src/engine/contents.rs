@@ -7,7 +7,7 @@ use super::{Engine, Refused};
 use crate::store::Medium;
 
 impl<D: Medium, N: Medium> Engine<D, N> {
-    /// Where a page's content is if it is not only on the disk; fills `into` if it is in the buffer or held.
+    /// The place of a page's content, if it is not only on the disk; fills `into` if it is in the buffer or held.
     fn read_buffered(&mut self, page: u64, into: &mut [u8]) -> Option<Result<(), Refused>> {
         let content = match self.dram.get(&page) {
             Some(Some(content)) => Some(&**content),

@@ -55,7 +55,7 @@ impl<D: Medium, N: Medium> Engine<D, N> {
     ///
     /// # Errors
     ///
-    /// What it leaves of a page cannot be read, or there is no room; the pages before are written then.
+    /// The rest of a partly written page cannot be read, or room is missing; the pages before are written then.
     pub fn write(
         &mut self,
         at: u64,
@@ -90,7 +90,7 @@ impl<D: Medium, N: Medium> Engine<D, N> {
         }
     }
 
-    /// Where a forced write is in NVM, its sync is enough.
+    /// If a forced write is in NVM, its sync is enough.
     fn goal_where_it_is(&mut self, pages: std::ops::Range<u64>) -> Goal {
         let is_in_nvm = |page| self.buffer.place_of(LogicalPage(page)) == Some(Memory::Nvm);
         match self.store.header().is_none() || pages.clone().all(is_in_nvm) {
@@ -238,7 +238,7 @@ impl<D: Medium, N: Medium> Engine<D, N> {
         }
     }
 
-    /// Writes every dirty page to the disk, until `is_cut_off` says that there is no time.
+    /// Writes every dirty page to the disk, until `is_cut_off` says that time is over.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What an engine does when files fail.
+//! An engine with failing files.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -13,7 +13,7 @@ use crate::store::recovery::{header_of, write_empty};
 const PAGE_BYTES: usize = 4096;
 const PAGES: u64 = 64;
 
-/// A file in memory that fails when it is told to.
+/// A file in memory that fails on command.
 #[derive(Clone, Default)]
 struct Faulty {
     bytes: Rc<RefCell<Vec<u8>>>,

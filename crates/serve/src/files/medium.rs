@@ -10,7 +10,7 @@ use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 
 use crate::store::Medium;
 
-/// What direct reads and writes are aligned to.
+/// The alignment of direct reads and writes.
 const ALIGNMENT: usize = 4096;
 const LIMIT_DIRECT_BYTES: usize = 256 * 1024;
 
@@ -40,7 +40,7 @@ impl Direct {
     }
 }
 
-/// The same file, opened once more, to be synced while others write: each opening is told of every error.
+/// The same file, opened once more, to be synced while others write: each opening sees every error.
 #[derive(Clone)]
 pub struct Syncer(Arc<File>);
 

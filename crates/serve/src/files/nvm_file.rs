@@ -26,7 +26,7 @@ pub(super) struct Found {
     pub(super) lock: Lock,
 }
 
-/// What there is at the place of an NVM file.
+/// The object at the place of an NVM file.
 pub(super) enum There {
     Nothing,
     Pages(Box<Found>),

@@ -28,7 +28,7 @@ pub struct Opening<'a> {
     pub nvm: Option<&'a Path>,
     /// Whether no file may change.
     pub read_only: bool,
-    /// Whether the disk is used past the kernel's cache.
+    /// True if the disk is used past the kernel's cache.
     pub direct: bool,
     /// Takes an NVM file with pages for a disk that does not name it.
     pub adopt: bool,
@@ -45,7 +45,7 @@ pub struct Recovered {
     pub torn_versions: u64,
     /// Pages and entries that were given up, or given up before and not written since.
     pub damaged_pages: u64,
-    /// No copy of the NVM file's header was valid: whatever it held is given up, and nobody knows what that was.
+    /// No copy of the NVM file's header was valid: its content, which is unknown, is given up.
     pub has_given_up_all: bool,
 }
 
@@ -65,7 +65,7 @@ pub struct Opened {
     pub locks: Vec<Lock>,
 }
 
-/// Opens, locks, compares and recovers. `memory` gives the buffer's pages of DRAM and NVM on a disk of so many bytes.
+/// Opens, locks, compares and recovers. `memory` gives the buffer's pages of DRAM and NVM for a disk's bytes.
 ///
 /// # Errors
 ///

@@ -38,7 +38,7 @@ impl Oracle {
         self.requests
     }
 
-    /// What the answer to a request that has just entered will cover.
+    /// The writes that the answer to a request that has just entered will cover.
     pub(super) fn covers(&self, op: Op) -> Covers {
         let sectors = if op == Op::Flush { 0..SECTORS } else { Self::sectors(op) };
         sectors.map(|sector| (sector, self.history[sector].len() - 1)).collect()

@@ -33,7 +33,7 @@ fn setups(mutant: Option<Mutant>) -> Vec<Setup> {
     hybrids.chain(volatile).collect()
 }
 
-/// How much is tried: little in `make test`, more in `make torture`.
+/// The number of trials: few in `make test`, more in `make torture`.
 fn effort() -> usize {
     std::env::var("CLOCKHAND_MODEL_EFFORT").map_or(1, |text| text.parse().expect("a number"))
 }

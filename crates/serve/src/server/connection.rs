@@ -27,7 +27,7 @@ const LIMIT_TOGETHER: usize = 1 << 20;
 
 /// Serves a client to its end.
 pub(super) fn serve(core: &Arc<Core>, socket: UnixStream, offer: &Offer, tls: Option<&Tls>) {
-    // A client that breaks off is no failure of the server.
+    // A client that breaks off does not make the server fail.
     let _ = try_serve(core, socket, offer, tls);
 }
 

@@ -19,8 +19,8 @@ pub type Teller = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Who brings requests, as the core sees it: whatever waits is answered by its cookie.
 ///
-/// A connection of NBD is one. Where the kernel has ublk, one of its queues is another: it takes requests from its ring,
-/// gives them to the engine as a connection does, and completes the tag that was the cookie.
+/// A connection of NBD is one. A queue of the kernel's ublk could be another. It would take requests from its ring,
+/// give them to the engine as a connection does, and complete the tag that was the cookie.
 pub(super) trait FrontEnd: Send + Sync {
     /// A request that waited is answered.
     fn answer(&self, cookie: u64, result: Result<(), Refused>);
@@ -64,7 +64,7 @@ struct Waits {
     /// Batches wait to be written.
     is_behind: bool,
     is_written: bool,
-    /// How often the thread that writes has looked.
+    /// The number of looks of the thread that writes.
     looks: u64,
 }
 
@@ -98,7 +98,7 @@ impl Core {
         }
     }
 
-    /// The engine. Requests enter in the order in which they get it.
+    /// The engine. Requests enter in the order of its lock.
     pub(super) fn engine(&self) -> MutexGuard<'_, FileEngine> {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -170,7 +170,7 @@ impl Core {
         loop {
             let batch = self.engine().store_mut().begin_write();
             if let Some(batch) = &batch {
-                // Without holding the engine, so that others enter meanwhile.
+                // Without holding the engine, so that others can enter.
                 batch.write(&self.file);
                 self.engine().store_mut().end_write(batch);
             }
@@ -205,7 +205,7 @@ impl Core {
         }
     }
 
-    /// Ends [`commit`](Self::commit) when nobody waits any more.
+    /// Ends [`commit`](Self::commit) when no request waits any more.
     pub(super) fn end_commits(&self) {
         self.waits().is_over = true;
         self.wake.notify_one();
@@ -289,7 +289,7 @@ impl Core {
         needed
     }
 
-    /// Syncs without holding the engine, so that others enter meanwhile.
+    /// Syncs without holding the engine, so that others can enter.
     fn carry_out(&self, next: Next) {
         match next {
             Next::Reached | Next::Write => {}
@@ -331,7 +331,7 @@ impl Payloads {
         fits
     }
 
-    /// Waits until there is room for `bytes` bytes. Who waits has given back what it took.
+    /// Waits until there is room for `bytes` bytes. A waiting caller has given back what it took.
     pub(super) fn take(&self, bytes: usize) {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         while *taken > 0 && *taken + bytes > LIMIT_PAYLOADS_BYTES {

@@ -67,7 +67,7 @@ impl Batch {
         disk.write(at, &self.content[run.start * self.page_bytes..][..inside])
     }
 
-    /// What was not written, once all was tried.
+    /// The pages that were not written, once all were tried.
     fn take_failed(&self) -> Failed {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         while written.is_none() {
@@ -97,7 +97,7 @@ pub(super) struct Behind {
     /// Batches that were queued since the start, and that have ended.
     queued: u64,
     pub(super) ended: u64,
-    /// At which stamps batches ended of which that is not known to be durable.
+    /// The stamps of ended batches that are not known to be durable.
     stamps: VecDeque<(u64, u64)>,
     /// The page that was last tried again.
     tried: u64,
@@ -187,7 +187,7 @@ impl<D: Medium, N: Medium> Store<D, N> {
         }
         self.behind.under_way = None;
         let mut failed = batch.take_failed().into_iter().peekable();
-        // What failed may have been written in part.
+        // A failed write may have been written in part.
         let stamp = self.disk_clock.touch();
         for (index, &(page, seq)) in batch.pages.iter().enumerate() {
             let is_newest = |held: &Held| Arc::ptr_eq(&held.batch, batch) && held.index == index;
@@ -243,7 +243,7 @@ impl<D: Medium, N: Medium> Store<D, N> {
         self.hold(page, Arc::new(batch), 0, error);
     }
 
-    /// The oldest batch is written now, by whoever does it; false if there is none.
+    /// Writes the oldest batch now; false if there is none.
     pub fn write_one(&mut self) -> bool {
         let batch = match self.behind.under_way.clone() {
             Some(batch) => batch,
@@ -262,7 +262,7 @@ impl<D: Medium, N: Medium> Store<D, N> {
         while self.write_one() {}
     }
 
-    /// Whether batches wait to be written, or one is being written.
+    /// Tells whether batches wait to be written, or one is being written.
     pub fn is_behind(&self) -> bool {
         self.behind.ended < self.behind.queued
     }

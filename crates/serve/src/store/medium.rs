@@ -26,7 +26,7 @@ pub trait Medium {
     /// That of the file.
     fn clear(&self, at: u64, bytes: u64, allocates: bool) -> io::Result<()>;
 
-    /// Whether the bytes from `at` on are data, and where that ends, at most at `end`.
+    /// Tells whether the bytes from `at` on are data, and where that ends, at most at `end`.
     fn extent_at(&self, at: u64, end: u64) -> (bool, u64) {
         let _ = at;
         (true, end)

@@ -54,7 +54,7 @@ pub(super) struct Nvm<N> {
     /// Pages with an entry that is, or may soon be, an old one.
     stale: BTreeSet<u64>,
     covered_seq: u64,
-    /// Versions up to this one were promised to stay: whoever was promised that waits for a sync of them.
+    /// Versions up to this one were promised to stay: the request with that promise waits for a sync of them.
     pub(super) promised_seq: u64,
 }
 
@@ -75,7 +75,7 @@ impl<N: Medium> Nvm<N> {
         }
         let is_free = |&slot: &u32| slots[slot as usize].kind == Kind::Void;
         let free = (0..layout.slots).rev().filter(is_free).collect();
-        // What recovery wrote is durable.
+        // The writes of recovery are durable.
         let mut clock = SyncClock::new();
         let stamp = clock.begin();
         clock.end(stamp);
@@ -129,7 +129,7 @@ impl<N: Medium> Nvm<N> {
         self.newest(page).map(|slot| self.slot(slot).seq)
     }
 
-    /// Whether `page` was found damaged and not written whole since.
+    /// Tells whether `page` was found damaged and not written whole since.
     pub(super) fn is_lost(&self, page: u64) -> bool {
         let Some(versions) = self.versions.get(&page) else { return false };
         let last = versions.slots.last().map(|&slot| self.slot(slot));
@@ -191,7 +191,7 @@ impl<N: Medium> Nvm<N> {
     }
 
     /// `page` has left NVM. A version whose entry was never written needs its slot no more, unless it was promised to
-    /// stay: the disk, to which it went, may be synced later than this file.
+    /// stay: the disk has it now, and may be synced later than this file.
     pub(super) fn forget(&mut self, page: u64) {
         let is_free = |&slot: &u32| {
             let slot = self.slot(slot);
@@ -221,7 +221,7 @@ impl<N: Medium> Nvm<N> {
         }
     }
 
-    /// What is left to do so that no entry is older than a version up to `seq` that the disk has: `None` if nothing,
+    /// The work left so that no entry is older than a version up to `seq` that the disk has: `None` if nothing,
     /// otherwise whether the disk has to be synced first.
     pub(super) fn left_to_void(&self, seq: u64, disk: &SyncClock) -> Option<bool> {
         let mut left = self.stale.iter().filter_map(|page| self.versions.get(page));
@@ -230,7 +230,7 @@ impl<N: Medium> Nvm<N> {
         Some(found.disk.durable_seq() < oldest && found.disk.waits_for_sync(disk))
     }
 
-    /// Whether some disk version has to become durable before slots can be freed.
+    /// Tells whether some disk version has to become durable before slots can be freed.
     pub(super) fn waits_for_disk(&self, disk: &SyncClock) -> bool {
         let mut stale = self.stale.iter().filter_map(|page| self.versions.get(page));
         stale.any(|versions| versions.disk.waits_for_sync(disk))

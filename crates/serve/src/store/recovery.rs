@@ -41,7 +41,7 @@ pub struct Found {
     pub(super) content_sum: u64,
 }
 
-/// What is wrong with a file, though no crash can have done it.
+/// Damage of a file that no crash can have done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
     /// The entry of this slot cannot be read: whose content is there is not known.
@@ -171,7 +171,7 @@ impl Image {
     ///
     /// # Errors
     ///
-    /// That of the file, or that the content is not what it was before.
+    /// The file's error, or a changed content.
     pub fn read_page(&self, nvm: &impl Medium, found: &Found, into: &mut [u8]) -> io::Result<()> {
         nvm.read(self.header.layout.slot_at(found.slot), into)?;
         let sum = content_sum(found.page, found.seq, self.header.epoch, into);
@@ -226,7 +226,7 @@ impl Image {
     ///
     /// # Errors
     ///
-    /// That of a file; a page that was well a moment ago is damaged.
+    /// A file's error; a page that was well a moment ago is damaged.
     pub fn recover(
         &mut self,
         disk: &impl Medium,

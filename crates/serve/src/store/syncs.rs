@@ -1,4 +1,4 @@
-//! What has to be synced before a request is answered, and who does it.
+//! Syncs before a request is answered, and who makes them.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use super::mutant::Mutant;
 use super::nvm::NvmSync;
 use super::{Store, recovery};
 
-/// What must be durable before a request is answered.
+/// The versions that must be durable before a request is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Goal {
     /// Batches up to this one have to be written before the disk is synced.
@@ -38,7 +38,7 @@ pub enum Next {
 pub struct DiskSync(u64);
 
 impl<D: Medium, N: Medium> Store<D, N> {
-    /// What must be durable so that all that was done until now stays.
+    /// The versions that must be durable so that everything until now stays.
     pub fn goal(&mut self) -> Goal {
         self.promise(self.last_seq);
         let nvm_stamp = self.nvm.as_ref().map_or(0, |nvm| nvm.clock.dirtied());
@@ -47,7 +47,8 @@ impl<D: Medium, N: Medium> Store<D, N> {
         Goal { batch, disk_stamp, nvm_stamp, pages, seq: Some(self.last_seq) }
     }
 
-    /// What must be durable so that what was last written to these pages stays, in NVM, or without it on the disk.
+    /// The versions that must be durable so that the last writes to these pages stay, in NVM, or without it on the
+    /// disk.
     pub fn goal_of_write(&mut self, pages: std::ops::Range<u64>) -> Goal {
         let all = Goal { pages: (pages.start, pages.end), ..self.goal() };
         match &self.nvm {
@@ -56,7 +57,7 @@ impl<D: Medium, N: Medium> Store<D, N> {
         }
     }
 
-    /// What follows is part of one forced write: none of its pages may be lost before all of it is durable.
+    /// The next pages belong to one forced write: none of them may be lost before all of it is durable.
     pub fn begin_forced(&mut self) {
         self.promise(u64::MAX);
     }
@@ -118,7 +119,7 @@ impl<D: Medium, N: Medium> Store<D, N> {
     ///
     /// # Errors
     ///
-    /// That of the file; then nothing more is written.
+    /// The file's error; nothing more is written then.
     pub fn begin_nvm_sync(&mut self) -> io::Result<NvmSync> {
         self.check()?;
         self.counts.nvm_syncs += 1;
@@ -203,7 +204,7 @@ impl<D: Medium, N: Medium> Store<D, N> {
         }
     }
 
-    /// What the idle store does about once a second: the next sync that makes `durable_seq` newer on the medium, or
+    /// The work of an idle store about once a second: the next sync that makes `durable_seq` newer on the medium, or
     /// frees slots while less than `wanted` are free.
     pub fn next_when_idle(&self, wanted: usize) -> Next {
         let Some(nvm) = self.nvm.as_ref().filter(|_| self.failure.is_none()) else {

@@ -72,7 +72,7 @@ pub fn draws(seed: u64) -> impl FnMut(u64) -> u64 {
     }
 }
 
-/// How many crashes are tried: few in `make test`, more in `make torture`.
+/// The number of crashes: few in `make test`, more in `make torture`.
 pub fn rounds() -> u64 {
     std::env::var("CLOCKHAND_KILLS").map_or(24, |text| text.parse().expect("a number"))
 }
@@ -113,7 +113,7 @@ fn what_was_flushed_outlives_kills_at_any_moment() {
                     }
                 }
             }
-            // What is under way when the server dies may have happened or not.
+            // Requests under way when the server dies may have happened or not.
             for _ in 0..draw(6) {
                 let page = draw(PAGES);
                 value += 1;

@@ -1,5 +1,5 @@
-//! A file system that keeps files in memory and loses power when it is told to: of each sector that no sync covers it
-//! then keeps any version, whatever it keeps of others.
+//! A file system that keeps files in memory and loses power on command. Of each sector that no sync covers it then
+//! keeps any version, independently of others.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -138,14 +138,14 @@ impl Drive {
         self.0.lock().unwrap()
     }
 
-    /// The power comes back, and fails after so many more changes and syncs, if that is given.
+    /// The power comes back, and fails after this number of further changes and syncs, if it is given.
     pub fn power_on(&self, rest: Option<u64>) {
         let mut inner = self.inner();
         inner.rest = rest;
         inner.has_no_power = false;
     }
 
-    /// Whether the power has failed.
+    /// Tells whether the power has failed.
     pub fn has_no_power(&self) -> bool {
         self.inner().has_no_power
     }
