@@ -135,6 +135,18 @@ def test_a_memory_that_no_program_fills_is_not_judged() -> None:
     assert found["swap-static-share"] is Verdict.REPRODUCED
 
 
+def test_a_cell_with_nothing_to_save_says_nothing_and_no_other_stands_for_it() -> None:
+    """Kword was judged at 10 % of memory where the reading says 46."""
+
+    rows = programs("swap", 0.7, 0.8, 0.9)
+    is_kword = (pl.col("workload") == "Kword") & (pl.col("frames") == 1000)
+    for column in ("clean_evictions", "write_ios"):
+        fewer = rows.with_columns(pl.when(is_kword).then(0).otherwise(column).alias(column))
+        [claim] = [it for it in judge("cflru", {"swap": fewer}) if it.key == "swap-static-share"]
+        assert "4 cases" in claim.found
+        assert "Kword" not in {line[0] for line in claim.evidence}
+
+
 @pytest.fixture
 def short_experiment(tmp_path: Path) -> Path:
     """The experiment on small traces, with fewer cells."""

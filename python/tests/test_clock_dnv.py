@@ -103,7 +103,7 @@ def test_stand_ins_meet_the_papers_table_and_are_called_so(made: Reproduction) -
         ratio = [float(part) for part in stated[papers].split(" : ")]
         assert [float(part) for part in stated[ours].split(" : ")] == pytest.approx(ratio, abs=0.1)
     for claim in made.claims:
-        assert "stand-in" in claim.rule
+        assert "stand-in" in claim.rule + claim.why
     assert all(trace["stand_in"] for trace in made.facts["traces"][:3])
 
 
@@ -155,9 +155,10 @@ def test_twice_the_hit_ratio_is_twice() -> None:
 
 
 def test_lifetime_is_the_inverse_of_erases() -> None:
-    # 100 / 73 = 1.3699, 37 % longer; a range is met if both of its ends are.
+    # 100 / 73 = 1.3699, 37 % longer; a range is met if all of ours are in it, or a tenth beyond.
     same = judge(rows_of({OURS: {"erases": 73.0}}))
-    assert verdict(same, "lifetime-financial") is Verdict.DIRECTION
+    assert verdict(same, "lifetime-financial") is Verdict.REPRODUCED
+    assert verdict(same, "lifetime-filebench") is Verdict.DIRECTION, "11 to 20 %"
     [claim] = [claim for claim in same if claim.key == "lifetime-financial"]
     assert "+37.0 % to +37.0 %" in claim.found and claim.paper == "+37.0 % to +48.0 %"
     assert verdict(judge(rows_of({OURS: {"erases": 120.0}})), claim.key) is Verdict.CONTRADICTED

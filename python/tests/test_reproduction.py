@@ -154,6 +154,8 @@ def test_numbers_ranges_and_cases_are_judged_on_both_sides() -> None:
     assert judged_number(-0.01, 0.239) is Verdict.CONTRADICTED
     assert judged_number(-0.24, -0.239) is Verdict.REPRODUCED
     assert judged_range([0.26, 0.65], 0.25, 0.66) is Verdict.REPRODUCED
+    assert judged_range([0.3, 0.4], 0.25, 0.66) is Verdict.REPRODUCED, "inside"
+    assert judged_range([0.23, 0.72], 0.25, 0.66) is Verdict.REPRODUCED, "a tenth beyond"
     assert judged_range([0.26, 0.9], 0.25, 0.66) is Verdict.DIRECTION
     assert judged_range([-0.3, 0.1], 0.25, 0.66) is Verdict.CONTRADICTED
     assert judged_range([], 0.25, 0.66) is Verdict.UNTESTABLE
@@ -220,7 +222,7 @@ def test_verdicts_on_locality_follow_from_the_tables() -> None:
             for made in judge("craw", {"locality": locality_rows({("paper", "each"): tables})})
         ]
 
-    assert verdicts(rising, 0.5) == [Verdict.REPRODUCED] * 6
+    assert verdicts(rising, 0.45) == [Verdict.REPRODUCED] * 6
     assert verdicts(falling, 0.95) == [
         *[Verdict.REPRODUCED] * 3,
         Verdict.CONTRADICTED,
@@ -410,6 +412,10 @@ def test_captures_of_a_folder_are_judged_and_nothing_is_written_into_the_checkou
     assert "# trace: short, SHA-256" in (tmp_path / "t" / "rows.csv").read_text()
     assert (tmp_path / "cache/clockhand/datasets/craw").is_dir()
     assert (sorted(kept.rglob("*")) if kept.exists() else []) == before
+    absent = (ROOT / "experiments/craw/whole.toml").read_text().replace("../../traces", "absent")
+    (tmp_path / "absent.toml").write_text(absent)
+    asked = read_paper_experiment("craw", tmp_path / "absent.toml", traces=tmp_path / "captures")
+    assert dict(asked.parts)["rows"].names == ("short",), "its own traces are not looked for"
     (tmp_path / "empty").mkdir()
     run = clockhand("reproduce", "craw", "--traces", "empty")
     assert run.code == 2 and "there is no trace (*.parquet) in empty" in run.err

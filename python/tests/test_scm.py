@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -84,13 +85,15 @@ def test_rows_as_the_paper_tells_them_reproduce_its_claims() -> None:
     # All programs were made alike in time, and three of five have the fewest faults there.
     assert verdicts.pop("access-times-differ") is Verdict.CONTRADICTED
     assert verdicts.pop("faults-are-not-time") is Verdict.CONTRADICTED
+    of_programs = [verdicts.pop(f"faults-{workload}") for workload in WORKLOADS]
+    assert set(of_programs) == {Verdict.UNTESTABLE}, "the programs are gone"
     assert set(verdicts.values()) == {Verdict.REPRODUCED}
 
 
 def test_rows_unlike_the_paper_do_not() -> None:
     rows = made_rows(dict.fromkeys(WORKLOADS, 512), {1.0: 512, 10.0: 4096, 100.0: 512})
     verdicts = {claim.key: claim.verdict for claim in judge_paging(rows)}
-    for key in ("faults-gqview", "faults-differ", "as-fast-as-memory", "smallest-at-10"):
+    for key in ("faults-differ", "as-fast-as-memory", "smallest-at-10"):
         assert verdicts[key] is Verdict.CONTRADICTED
     assert verdicts["smallest-at-100"] is Verdict.REPRODUCED
     assert set(best_pages(rows, "amat_ns", 10.0)["page_bytes"]) == {4096}
@@ -131,9 +134,6 @@ def verdicts_of(claims: Iterable[Claim]) -> dict[str, Verdict]:
 
 def test_servers_and_a_machine_as_the_paper_tells_them_reproduce_its_claims() -> None:
     verdicts = verdicts_of(judge_caching(servers(0.7, 0.02, 0.3), HITS, measured(1.3, 1.0, 0.5)))
-    # A gain that is the same everywhere is no range.
-    ranges = [key for key in verdicts if key.startswith("admission")]
-    assert {verdicts.pop(key) for key in ranges} == {Verdict.DIRECTION}
     assert set(verdicts.values()) == {Verdict.REPRODUCED}
 
 
@@ -158,13 +158,13 @@ def test_hits_that_pay_follow_from_measured_times() -> None:
     assert found(1.0, 0.25) == "no number"
 
 
-def test_gains_of_admission_are_a_range_if_both_ends_are_near() -> None:
+def test_gains_of_admission_are_a_range_if_all_of_them_are_in_it() -> None:
     rows = servers(0.7, 0.0, 0.2)
     last = (pl.col("capacity_share") == 0.8) & (pl.col("admission") == "second-touch")
-    rows = rows.with_columns(time_us=pl.when(last).then(60.0).otherwise("time_us"))
+    rows = rows.with_columns(time_us=pl.when(last).then(30.0).otherwise("time_us"))
     verdicts = verdicts_of(judge_caching(rows, HITS, measured(1.3, 1.0, 0.5)))
-    assert verdicts["admission-over-lru-copy"] is Verdict.REPRODUCED
-    assert verdicts["admission-over-lru-copy-practical"] is Verdict.DIRECTION
+    assert verdicts["admission-over-lru-copy"] is Verdict.DIRECTION
+    assert verdicts["admission-over-lru-copy-practical"] is Verdict.REPRODUCED
 
 
 def mobile(times_ns: list[float], hit_ratios: list[float]) -> pl.DataFrame:
@@ -254,13 +254,14 @@ def test_the_command_prints_verdicts_and_writes_page_and_tables(
     claims = pl.read_csv(tmp_path / "claims.csv")
     assert claims["verdict"].to_list() == [str(claim.verdict) for claim in made.claims]
     assert claims.height == CLAIMS
-    assert "not testable here" not in set(claims["verdict"])
+    untested = claims.filter(pl.col("verdict") == "not testable here")["claim"]
+    assert set(untested) == {f"faults-{workload}" for workload in WORKLOADS}
     assert {path.name for path in (tmp_path / "t").iterdir()} == {
         "claims.csv", "fastest-page-size.csv", "mobile.csv", "mobile-tlb.csv", "required-hits.csv",
         "rows.csv", "servers.csv",
     }  # fmt: skip
     page = (tmp_path / "p.html").read_text()
-    assert f"The SCM paper on 12 traces: of {CLAIMS - 2} claims" in page
+    assert f"The SCM paper on 12 traces: of {CLAIMS - 4} claims" in page
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("chromium is not here: the page of the reproduction was not opened")
@@ -395,3 +396,21 @@ def test_measurements_without_a_disk_in_memory_are_refused(
     run = clockhand("reproduce", "scm", "--experiment", "experiment.toml")
     assert run.code == 2
     assert_one_sentence(run)
+
+
+def test_what_is_true_by_construction_holds_whatever_the_trace() -> None:
+    """As many entries of an LRU TLB translate more; no page leaves. A disk needs one hit."""
+    random = np.random.default_rng(1)
+    for spread in (8, 64, 1024, 1 << 20):
+        pages = random.integers(0, spread, 3000)
+        requests = {"op": ["R"] * len(pages), "address": pages * 512 + random.integers(0, 512)}
+        rows = clockhand.translate(
+            pl.DataFrame(requests), page_size="512,1KiB,4KiB,64KiB", tlb="1,4,16", memory="100%",
+            no_swap=True, ratio="1",
+        ).rows  # fmt: skip
+        named = rows.with_columns(workload=pl.lit("w"))
+        for entries in (1, 4, 16):
+            of_tlb = named.filter(pl.col("tlb_entries") == entries)
+            assert of_tlb.sort("page_bytes")["tlb_hit_ratio"].is_sorted()
+    hits = clockhand.break_even(DISK, insert=READINGS_JUDGED)
+    assert set(hits["required_hits"]) == {1}

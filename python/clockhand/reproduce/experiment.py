@@ -10,7 +10,7 @@ of :data:`BESIDE` asks what no sweep does.
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -195,10 +195,9 @@ class _Reader:
                 raise ValueError(f"the workloads of {name} need a trace each, and no trace twice")
             yield Part(read, folder, tuple(table["traces"]), tuple(name for _, name in files))
         else:
-            read = sweep(traces=table["traces"])
-            if self._folder is not None:
-                self._is_taken = True
-                read = replace(read, traces=_captures(self._folder))
+            self._is_taken = True
+            taken = table["traces"] if self._folder is None else _captures(self._folder)
+            read = sweep(traces=taken)
             names = tuple(map(short_name, read.traces))
             is_distinct = len(set(names)) == len(names)
             yield Part(read, folder, (), names if is_distinct else read.traces)
@@ -240,8 +239,8 @@ def _asked(name: str, table: Mapping[str, Any]) -> str:
     raise ValueError(f"the part {name} asks nothing; give one of {tables}")
 
 
-def _captures(folder: Path) -> tuple[str, ...]:
-    found = tuple(str(path) for path in sorted(folder.glob("*.parquet")))
+def _captures(folder: Path) -> list[str]:
+    found = [os.path.abspath(path) for path in sorted(folder.glob("*.parquet"))]
     if not found:
         raise UsageError(f"there is no trace (*.parquet) in {folder}; `make traces` makes some")
     return found

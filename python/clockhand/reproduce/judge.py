@@ -2,11 +2,12 @@
 
 A paper's ``claims.toml`` says of each claim what the paper says and where, which measure takes our
 numbers from which tables, and which rule judges them. The rules are the same for all papers. A
-number is *reproduced* if ours lies within a tenth of the paper's, above or below; a range if both
-of its ends do. A statement about all cases is *reproduced* if it holds in nine of ten of ours. What
-has the paper's sign, or holds in more than half of the cases, but not so, is *direction only*; what
-has the other sign, or holds in at most half of them, is *contradicted*. Where the paper's words can
-be read in several ways, each reading is a claim of its own with a verdict of its own.
+number is *reproduced* if ours lies within a tenth of the paper's, above or below; a range if all of
+ours are in it, or at most a tenth beyond its ends. A statement about all cases is *reproduced* if
+it holds in nine of ten of ours. What has the paper's sign, or holds in more than half of the cases,
+but not so, is *direction only*; what has the other sign, or holds in at most half of them, is
+*contradicted*. Where the paper's words can be read in several ways, each reading is a claim of its
+own with a verdict of its own.
 """
 
 import importlib
@@ -96,10 +97,10 @@ def judged_number(ours: float, paper: float) -> Verdict:
 
 
 def judged_range(ours: Collection[float], low: float, high: float) -> Verdict:
-    """Judge a range of gains by the least, the greatest and the mean of ours."""
+    """Judge a range of gains: whether all of ours are in it, and by their mean."""
     if not ours:
         return Verdict.UNTESTABLE
-    if _is_near(min(ours), low) and _is_near(max(ours), high):
+    if all(low <= one <= high or _is_near(one, low) or _is_near(one, high) for one in ours):
         return Verdict.REPRODUCED
     return Verdict.DIRECTION if sum(ours) / len(ours) > 0 else Verdict.CONTRADICTED
 
@@ -146,8 +147,8 @@ RULES: Mapping[str, tuple[Callable[[Values, Mapping[str, Any]], Verdict], str]] 
     "greatest": (lambda ours, it: judged_number(max(ours), it["paper"]), NUMBER),
     "range": (
         lambda ours, it: judged_range(ours, *it["paper"]),
-        "Reproduced if both ends are within a tenth of the paper's, above or below; direction only "
-        "if the mean has its sign; else contradicted.",
+        "Reproduced if all of ours are in the paper's range, or at most a tenth beyond its ends; "
+        "direction only if the mean has its sign; else contradicted.",
     ),
     "cases": (
         lambda held, it: judged_cases(held),

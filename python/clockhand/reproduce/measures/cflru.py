@@ -61,13 +61,12 @@ def costs(rows: pl.DataFrame) -> pl.DataFrame:
 
 def at_memory(rows: pl.DataFrame, papers_mb: Mapping[str, float] | None = None) -> pl.DataFrame:
     """Return the rows at 16 MiB, or at the share of what the paper's program used that this is."""
-    short = replaced(rows)
     if papers_mb is None:
-        return short.filter(pl.col("frames") == PAPERS_FRAMES)
+        return replaced(rows).filter(pl.col("frames") == PAPERS_FRAMES)
     papers = {name: 16 / used for name, used in papers_mb.items()}
     share = pl.col("workload").replace_strict(papers, return_dtype=pl.Float64)
-    away = short.with_columns((pl.col("memory_share") - share).abs().alias("away"))
-    return away.filter(pl.col("away") == pl.col("away").min().over("workload"))
+    away = rows.with_columns((pl.col("memory_share") - share).abs().alias("away"))
+    return replaced(away.filter(pl.col("away") == pl.col("away").min().over("workload")))
 
 
 def _by_policy(cells: pl.DataFrame, column: str) -> dict[str, Any]:
@@ -82,7 +81,7 @@ def _cells(*parts: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 def _changes(values: Sequence[float], evidence: Evidence) -> Found:
     if not values:
-        raise NotTestableError("No program of ours fills this memory.")
+        raise NotTestableError("No program of ours fills this memory and has pages to write back.")
     cases = "1 case" if len(values) == 1 else f"{len(values)} cases"
     return Found(values, evidence, {"cases": cases})
 
@@ -106,8 +105,12 @@ def in_order_of_window(*parts: pl.DataFrame, column: str, falls: bool) -> Found:
 def change_of_cost(
     rows: pl.DataFrame, *, of: str, against: str, papers_mb: Mapping[str, float] | None = None
 ) -> Found:
-    """Measure by which share an algorithm costs more than another, program by program."""
-    table = costs(at_memory(rows, papers_mb))
+    """Measure by which share an algorithm costs more than another, program by program.
+
+    Where LRU writes nothing back there is nothing to save, and a program says nothing.
+    """
+    writes = (pl.col("policy") == "lru") & (pl.col("write_ios") > 0)
+    table = costs(at_memory(rows, papers_mb).filter(writes.any().over("workload")))
     changes = [row[of] / row[against] - 1 for row in table.iter_rows(named=True)]
     lines = (
         tuple(f"{value:,.0f}" if isinstance(value, float) else str(value) for value in row)
@@ -129,9 +132,9 @@ def misses_least(rows: pl.DataFrame, *, of: str) -> Found:
 
 
 def costs_little_more(*parts: pl.DataFrame, of: str, against: str, up_to: float) -> Found:
-    """Ask of each program and memory whether an algorithm costs as much as another, or more."""
+    """Ask of each program and memory whether an algorithm costs a little more than another."""
     rows = [costs(cells).row(0, named=True) for cells in _cells(*parts)]
-    return Found([row[against] <= row[of] <= up_to * row[against] for row in rows])
+    return Found([row[against] < row[of] <= up_to * row[against] for row in rows])
 
 
 def dirtier(rows: pl.DataFrame, *, than: str) -> Found:

@@ -243,8 +243,16 @@ def _by_band(behind: pl.DataFrame, within: float) -> Evidence:
     return (("memory", "cells that are good", "median", "worst cell", "which, behind whom"), *rows)
 
 
-def overhead(overheads: pl.DataFrame, *, of: str, kind: str, within: float) -> Found:
-    """Ask of each cell whether a kind of software overhead is small beside the device's time."""
+def overhead(
+    overheads: pl.DataFrame, *, of: str, kind: str, within: float, fault_ns: float | None = None
+) -> Found:
+    """Ask of each cell whether a kind of software overhead is small beside the device's time.
+
+    ``fault_ns`` prices permission faults otherwise than they were.
+    """
+    if fault_ns is not None:
+        priced = pl.col("permission_faults") * fault_ns / 1e3
+        overheads = overheads.with_columns(priced.alias("fault_time_us"))
     share = (pl.col(f"{kind}_time_us") / pl.col("device_time_us")).alias("share")
     cells = overheads.filter(pl.col("policy") == of).with_columns(share)
     worst = cells.sort("share", maintain_order=True).row(-1, named=True)

@@ -128,12 +128,14 @@ def more_fluent(rows: pl.DataFrame, *, view: str, repeats: str) -> Found | None:
     return _measured(rows, view, repeats, holds, columns)
 
 
-def is_weak_and_irregular(rows: pl.DataFrame, *, view: str, repeats: str) -> Found | None:
-    """Ask of each trace whether re-writes are not ordered, and weaker than re-reads."""
+def is_weak_and_irregular(
+    rows: pl.DataFrame, *, view: str, repeats: str, below: float
+) -> Found | None:
+    """Ask of each trace whether re-writes are not ordered, and few in its most recent tenth."""
 
     def holds(trace: Trace) -> bool:
-        write, read = trace["recency", "write"], trace["recency", "read"]
-        return not _is_ordered(write) and write[TENTH] < read[TENTH]
+        write = trace["recency", "write"]
+        return not _is_ordered(write) and write[TENTH] < below
 
     columns = {
         **_order("recency", "write", "re-writes"),
