@@ -310,7 +310,7 @@ def test_a_view_makes_reads_and_writes_of_classes(
 def test_reports_name_the_view(clockhand: Clockhand, classed: Path) -> None:
     words = ("--policy", "lru", "--frames", "1", "--view", "fault", "--report", "report.html")
     run = clockhand("simulate", "classed.parquet", *words)
-    said = "view fault of the record classes I 1, R 1, A 1, W 1"
+    said = "view fault; reads: 1 fetch, 1 load miss; writes: 1 store fill, 1 write-back"
     written = "report.html: the report; open it in a browser\n"
     assert (run.code, run.err) == (0, f"classed.parquet: {said}\n{written}")
     assert said in classed.with_name("report.html").read_text()

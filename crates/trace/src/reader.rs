@@ -203,7 +203,7 @@ impl TraceReader {
         report.note_passed_over();
         report.note_assumed_reads();
         report.note_odd_fields();
-        report.note_view();
+        report.note_view(self.classes.view());
         if self.only_anonymous {
             report.notes.push("only pages that would go to swap".to_owned());
         }

@@ -2,7 +2,7 @@
 
 use crate::anonymous::AnonymousPages;
 use crate::event::ObjectKind;
-use crate::view::ClassCounts;
+use crate::view::{ClassCounts, View};
 
 /// A line or record that holds no request although it should.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -144,10 +144,10 @@ impl ReadReport {
         }
     }
 
-    /// Says in a note which view was taken, and of what, at the end of the trace.
-    pub(crate) fn note_view(&mut self) {
-        if let (Some(view), Some(classes)) = (self.view, self.classes) {
-            self.notes.push(format!("view {view} of the record classes {classes}"));
+    /// Says in a note which view was taken, and what it makes of each class, at the end of the trace.
+    pub(crate) fn note_view(&mut self, view: Option<View>) {
+        if let (Some(view), Some(classes)) = (view, self.classes) {
+            self.notes.push(format!("view {}{}", view.name(), view.described(classes)));
         }
     }
 
@@ -163,4 +163,17 @@ fn count(counts: &mut Vec<(&'static str, u64)>, what: &'static str) {
         Some((_, count)) => *count += 1,
         None => counts.push((what, 1)),
     }
+}
+
+/// A number with commas between its thousands.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }

@@ -3,6 +3,7 @@
 //! A store that misses allocates its line. Studies differ on whether that is a read of memory, a write or nothing,
 //! which decides the share of writes in a trace. So the classes are kept, and a view is chosen when the trace is read.
 
+use crate::report::grouped;
 use crate::request::{Op, Request};
 
 /// Why a cache let a line through.
@@ -25,6 +26,17 @@ impl RecordClass {
     /// The letter that traces and tables use.
     pub fn letter(self) -> char {
         ['I', 'R', 'A', 'W'][self as usize]
+    }
+
+    /// Its name after this number of records: `1 fetch`, `2 fetches`.
+    fn noun(self, records: u64) -> &'static str {
+        let one = records == 1;
+        match self {
+            Self::Fetch => ["fetches", "fetch"][usize::from(one)],
+            Self::LoadMiss => ["load misses", "load miss"][usize::from(one)],
+            Self::StoreFill => ["store fills", "store fill"][usize::from(one)],
+            Self::WriteBack => ["write-backs", "write-back"][usize::from(one)],
+        }
     }
 
     /// The class of this letter.
@@ -86,6 +98,24 @@ impl View {
             (RecordClass::StoreFill, Convention::Fault) => Some(Op::Write),
             _ => Some(class.bus_op()),
         }
+    }
+
+    /// What it makes of these records, behind its name: `; reads: 3 fetches, 2 load misses; writes: 1 write-back`.
+    pub(crate) fn described(self, counts: ClassCounts) -> String {
+        let groups = [("reads", Some(Op::Read)), ("writes", Some(Op::Write)), ("left out", None)];
+        let mut text = String::new();
+        for (group, op) in groups {
+            let classes = RecordClass::ALL.into_iter();
+            let parts: Vec<String> = classes
+                .filter(|&class| self.op(class) == op && counts.get(class) > 0)
+                .map(|class| (class, counts.get(class)))
+                .map(|(class, records)| format!("{} {}", grouped(records), class.noun(records)))
+                .collect();
+            if !parts.is_empty() {
+                text.push_str(&format!("; {group}: {}", parts.join(", ")));
+            }
+        }
+        text
     }
 
     /// The view as a report names it: `paper`, `bus without fetches`.
@@ -190,6 +220,16 @@ mod tests {
         assert_eq!(seen(Convention::Bus, false), "-rrw");
         assert_eq!(seen(Convention::Paper, false), "-r-w");
         assert_eq!(seen(Convention::Fault, false), "-rww");
+    }
+
+    #[test]
+    fn a_view_describes_what_it_makes_of_each_class() {
+        let counts = ClassCounts([1, 1_067_142, 27_590, 142_666]);
+        let described = |convention| View { convention, fetches: true }.described(counts);
+        let paper = "; reads: 1 fetch, 1,067,142 load misses; writes: 142,666 write-backs; left out: 27,590 store fills";
+        assert_eq!(described(Convention::Paper), paper);
+        let fault = "; reads: 1 fetch, 1,067,142 load misses; writes: 27,590 store fills, 142,666 write-backs";
+        assert_eq!(described(Convention::Fault), fault);
     }
 
     #[test]

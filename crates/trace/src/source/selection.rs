@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 use crate::error::TraceError;
 use crate::event::{Action, Event};
 use crate::reader::Reader;
-use crate::report::ReadReport;
+use crate::report::{ReadReport, grouped};
 use crate::request::{Op, Request};
 use crate::scan;
 
@@ -151,13 +151,19 @@ impl<R: Reader> SelectedReader<R> {
         let left_out = self.read_requests - self.given_requests;
         report.left_out_requests += left_out;
         if left_out > 0 {
-            report.notes.push(format!(
-                "a part of the trace: {} of {} requests; {} are left out by operation or stream, {} by skip and limit",
-                self.given_requests,
-                self.read_requests,
-                self.read_requests - self.chosen_requests,
-                self.chosen_requests - self.given_requests
-            ));
+            let by_kind = self.read_requests - self.chosen_requests;
+            let by_place = self.chosen_requests - self.given_requests;
+            let why = match (by_kind, by_place) {
+                (0, place) => format!("{} are left out by skip and limit", grouped(place)),
+                (kind, 0) => format!("{} are left out by operation or stream", grouped(kind)),
+                (kind, place) => format!(
+                    "{} are left out by operation or stream, {} by skip and limit",
+                    grouped(kind),
+                    grouped(place)
+                ),
+            };
+            let [given, all] = [self.given_requests, self.read_requests].map(grouped);
+            report.notes.push(format!("a part of the trace: {given} of {all} requests; {why}"));
         }
         self.report = Some(report);
         Ok(())
