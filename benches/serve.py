@@ -5,8 +5,9 @@
 Requests have 4 KiB and a depth of 16. `reads` are random reads, `rewrites` random writes within a
 range that the buffer holds, `mix` has both, and `synced` rewrites with an fsync after each 32.
 `evicting` is a mix over the whole disk, so that each write makes `serve` write back. The servers
-are measured in turns; for each job it prints the median of requests per second and of the 99th
-percentile, and writes benches/results/serve.json with the load before and after.
+are measured in turns; for each job it prints the median of requests per second, of the 99th
+percentile and of the server's CPU time for a request, which other work on the machine changes least
+(of `serve` its start, 0.3 s, is in it), and writes benches/results/serve.json with the load.
 """
 
 import argparse
@@ -56,8 +57,8 @@ GOALS = (
 
 
 @contextmanager
-def served(name: str, folder: Path) -> Iterator[Path]:
-    """Serve the disk while the block runs."""
+def served(name: str, folder: Path, used: list[float]) -> Iterator[Path]:
+    """Serve the disk while the block runs; the server's CPU seconds go into ``used``."""
     words = [word.format(folder=folder) for word in SERVERS[name]]
     if name.startswith("serve"):
         words = [str(CLOCKHAND), "serve", "--disk", "disk.img", "--socket", "disk.sock", *words]
@@ -71,12 +72,14 @@ def served(name: str, folder: Path) -> Iterator[Path]:
         yield socket
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait()
+        _, process.returncode, usage = os.wait4(process.pid, 0)
+        used.append(usage.ru_utime + usage.ru_stime)
 
 
 def measured(name: str, job: str, folder: Path, seconds: int) -> dict[str, Any]:
     """Run a job against a server; requests per second and p99, and pages to the disk."""
-    with served(name, folder) as socket:
+    used: list[float] = []
+    with served(name, folder, used) as socket:
         done = subprocess.run(
             [
                 "fio", "--name=job", "--ioengine=nbd", f"--uri=nbd+unix:///?socket={socket}",
@@ -92,6 +95,7 @@ def measured(name: str, job: str, folder: Path, seconds: int) -> dict[str, Any]:
     row: dict[str, Any] = {
         "requests_per_s": sum(kind["iops"] for kind in kinds),
         "p99_us": max(kind["clat_ns"]["percentile"]["99.000000"] / 1000 for kind in kinds),
+        "cpu_us_per_request": 1e6 * used[0] / sum(kind["total_ios"] for kind in kinds),
     }
     if name.startswith("serve"):
         (counts,) = json.loads((folder / "row.json").read_text())
@@ -133,8 +137,9 @@ def main() -> None:
             for server, done in runs.items():
                 row = {"job": job, "server": server, **medians(done)}
                 rows.append(row)
-                rate, p99_us = row["requests_per_s"], row["p99_us"]
-                print(f"{job:9} {server:16} {rate:9,.0f}/s  p99 {p99_us:9,.0f} µs", flush=True)
+                rate, p99_us, cpu_us = (row[name] for name in list(row)[2:5])
+                told = f"{rate:9,.0f}/s  p99 {p99_us:9,.0f} µs  CPU {cpu_us:6.1f} µs a request"
+                print(f"{job:9} {server:16} {told}", flush=True)
     rates = {(row["job"], row["server"]): row["requests_per_s"] for row in rows}
     for job, peer, goal in GOALS:
         ratio = rates[job, "serve fab"] / rates[job, peer]
