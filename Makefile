@@ -55,6 +55,7 @@ lint-python: setup .venv/test.stamp
 	$(BIN)/ruff format --check python benches traces notebooks site packaging
 	$(BIN)/ruff check python benches traces notebooks site packaging
 	$(BIN)/mypy
+	$(BIN)/python site/signatures.py
 
 # Zig links against an old C library. The preloaded library of the package is then this one; the installed command can use it as well.
 # The engine that makes manual pages and the one that tries the wheel are those of tests. In what is built, folders have other
@@ -140,8 +141,9 @@ api: setup ## Write what the published crates offer to their public-api.txt, whi
 	cargo doc --profile quick --workspace --no-deps --locked --quiet
 	$(BIN)/python site/public_api.py --write
 
-columns: setup ## Write docs/columns.md from what the engine declares
+columns: setup .venv/test.stamp ## Write docs/columns.md and python/clockhand/api.pyi from what the engine declares
 	$(BIN)/python -c 'from clockhand.study.columns import page; print(page(), end="")' > docs/columns.md
+	$(BIN)/python site/signatures.py --write
 
 clean: ## Remove what was built
 	rm -rf .venv target demo

@@ -5,11 +5,10 @@ import re
 from collections.abc import Iterator
 
 import clockhand
-from clockhand.traces import FileReading, Part, Reading
+from clockhand.traces import Reading
 
 SECTIONS = ("Args", "Attributes", "Returns", "Raises")
 ENTRY = re.compile(r"^([\w*, ]+): (.*)$")
-READINGS = (Reading, FileReading, Part)
 
 
 def reference() -> str:
@@ -22,8 +21,7 @@ def reference() -> str:
             lines += _entry(name, value)
     lines.append("## Reading traces\n")
     lines.append("Every function that takes traces by their paths also takes these.\n")
-    for mapping in READINGS:
-        lines += _described(inspect.getdoc(mapping) or "")
+    lines += _described(inspect.getdoc(Reading) or "")
     return "\n".join(lines) + "\n"
 
 

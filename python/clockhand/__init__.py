@@ -36,20 +36,37 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from clockhand._engine import ClockhandError, Frames, UsageError, __version__
+    from clockhand.api import (
+        break_even,
+        compare,
+        filecache,
+        locality,
+        pagecache,
+        recommend,
+        run,
+        run_pagecache,
+        run_simulation,
+        run_ssd,
+        simulate,
+        tier,
+        translate,
+        watch_buffers,
+        watch_policies,
+    )
     from clockhand.measure.run import MeasuredProfile, measure_memory, plan_storage
     from clockhand.serving.server import BlockServer, serve
-    from clockhand.studies.filecache.run import FileCacheRun, break_even, filecache
-    from clockhand.studies.locality.run import Locality, locality
-    from clockhand.studies.pagecache.run import PageCacheRun, pagecache, run_pagecache
-    from clockhand.studies.pages.recommendation import Recommendation, recommend
-    from clockhand.studies.pages.run import Simulation, run_simulation, simulate
-    from clockhand.studies.programs.comparison import PagedComparison, compare
-    from clockhand.studies.programs.run import PagedRun, run
-    from clockhand.studies.ssd.run import SsdRun, run_ssd
-    from clockhand.studies.tier.run import Tiering, tier
-    from clockhand.studies.translate.run import Translation, translate
-    from clockhand.studies.watch.buffers import WatchedBuffers, watch_buffers
-    from clockhand.studies.watch.run import Watched, watch_policies
+    from clockhand.studies.filecache.run import FileCacheRun
+    from clockhand.studies.locality.run import Locality
+    from clockhand.studies.pagecache.run import PageCacheRun
+    from clockhand.studies.pages.recommendation import Recommendation
+    from clockhand.studies.pages.run import Simulation
+    from clockhand.studies.programs.comparison import PagedComparison
+    from clockhand.studies.programs.run import PagedRun
+    from clockhand.studies.ssd.run import SsdRun
+    from clockhand.studies.tier.run import Tiering
+    from clockhand.studies.translate.run import Translation
+    from clockhand.studies.watch.buffers import WatchedBuffers
+    from clockhand.studies.watch.run import Watched
     from clockhand.study.catalogs import (
         devices,
         formats,

@@ -17,25 +17,15 @@ class TraceSource:
     @staticmethod
     def file(
         path: str | PathLike[str],
-        format: str | None = None,
+        reading: Mapping[str, Any],
+        *,
         cpu_cache: bool = False,
-        assume_reads: bool = False,
-        view: str | None = None,
-        fetches: bool | None = None,
-        memory_limit: str | None = None,
     ) -> TraceSource: ...
     @staticmethod
     def joined(name: str, traces: list[TraceSource], order: str) -> TraceSource: ...
     def named(self, /, name: str) -> TraceSource: ...
     def on_scratch(self, /, folder: str) -> TraceSource: ...
-    def part(
-        self,
-        /,
-        only: str | None = None,
-        streams: str | None = None,
-        skip: int = 0,
-        limit: int | None = None,
-    ) -> TraceSource: ...
+    def part(self, /, reading: Mapping[str, Any]) -> TraceSource: ...
     @staticmethod
     def table(
         name: str,

@@ -332,7 +332,7 @@ def test_what_is_emphasised_is_among_what_is_compared(tmp_path: Path) -> None:
 def test_simulate_takes_what_run_simulation_takes() -> None:
     whole = inspect.signature(clockhand.run_simulation).parameters
     assert inspect.signature(clockhand.simulate).parameters == whole
-    assert whole["frames"].default is None and repr(whole["streams"].default) == "..."
+    assert whole["frames"].default is None and whole["skip"].default == 0
 
 
 def test_signatures_stay_as_they_are_written() -> None:

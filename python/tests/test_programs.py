@@ -24,7 +24,7 @@ from clockhand.studies.programs.findings import (
     unpaged,
 )
 from clockhand.studies.programs.memory_group import Charged, Swapped
-from clockhand.studies.programs.options import ProgramOptions, ProgramSettings, kept_frames
+from clockhand.studies.programs.options import ProgramSettings, kept_frames
 from clockhand.studies.programs.plan import Planned
 from clockhand.studies.programs.report import render, render_comparison
 from clockhand.studies.programs.rows import RUN_SCHEMA, disagreements, failures, other_bits
@@ -359,7 +359,7 @@ def test_few_frames_are_kept_for_writes_and_for_reading_ahead() -> None:
     ]
 
     def read_ahead(frames: int, reserve: int | None = None) -> int:
-        options: ProgramOptions = {"swap": "swap.img", "frames": frames, "reserve": reserve}
+        options: dict[str, Any] = {"swap": "swap.img", "frames": frames, "reserve": reserve}
         return ProgramSettings.parse(options).read_ahead
 
     shares = [read_ahead(frames) for frames in (63, 64, 320, 1024, 2048, 1 << 20)]

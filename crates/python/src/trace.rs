@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use clockhand_sim::SimError;
+use clockhand_sim::{ReadingOptions, SimError};
 use clockhand_trace::{
     AnonymousPages, CapturedStream, ClassCounts, Classes, Convention, Conversion, CpuCacheConfig,
     Format, JoinOrder, ObjectKind, Op, OpenOptions, Overrides, ReadReport, Recipe, RecordClass,
@@ -12,7 +12,7 @@ use clockhand_trace::{
 };
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
-use pythonize::pythonize;
+use pythonize::{depythonize, pythonize};
 use serde::Serialize;
 
 use crate::errors::exception;
@@ -27,29 +27,18 @@ pub(crate) struct TraceSource(pub(crate) TraceInput);
 
 #[pymethods]
 impl TraceSource {
-    /// A file, or standard input for "-"; with `cpu_cache`, seen through a first-level cache; with
-    /// `assume_reads`, requests of unknown operation are reads. `view` and `fetches` make reads and
-    /// writes of records with classes.
+    /// A file, or standard input for "-"; with `cpu_cache`, seen through a first-level cache; read as `reading` says.
     #[staticmethod]
-    #[pyo3(signature = (
-        path, format=None, cpu_cache=false, assume_reads=false, view=None, fetches=None,
-        memory_limit=None
-    ))]
-    fn file(
-        path: PathBuf,
-        format: Option<String>,
-        cpu_cache: bool,
-        assume_reads: bool,
-        view: Option<&str>,
-        fetches: Option<bool>,
-        memory_limit: Option<&str>,
-    ) -> PyResult<Self> {
-        let memory_limit_bytes = memory_limit.map(memory_limit_bytes).transpose();
+    #[pyo3(signature = (path, reading, *, cpu_cache=false))]
+    fn file(path: PathBuf, reading: &Bound<'_, PyAny>, cpu_cache: bool) -> PyResult<Self> {
+        let reading: ReadingOptions = depythonize(reading)?;
+        let memory_limit_bytes =
+            reading.memory_limit.as_deref().map(memory_limit_bytes).transpose();
         let options = OpenOptions {
-            format,
+            format: reading.trace_format,
             cpu_cache: cpu_cache.then(CpuCacheConfig::default),
-            assume_reads,
-            classes: classes(view, fetches).map_err(exception)?,
+            assume_reads: reading.assume_reads,
+            classes: classes(reading.view.as_deref(), reading.fetches).map_err(exception)?,
             only_anonymous: false,
             memory_limit_bytes: memory_limit_bytes.map_err(exception)?,
             name: None,
@@ -66,24 +55,17 @@ impl TraceSource {
         TraceSource(input)
     }
 
-    /// A part of this trace: `only` "reads", "writes" or "anonymous", `streams` such as "0,3-5"; then
-    /// `skip` and `limit` count requests.
-    #[pyo3(signature = (only=None, streams=None, skip=0, limit=None))]
-    fn part(
-        &self,
-        only: Option<&str>,
-        streams: Option<&str>,
-        skip: u64,
-        limit: Option<u64>,
-    ) -> PyResult<Self> {
-        let input = match only {
+    /// A part of this trace: what `only` and `streams` of `reading` choose; then `skip` and `limit` count requests.
+    fn part(&self, reading: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let ReadingOptions { only, streams, skip, limit, .. } = depythonize(reading)?;
+        let input = match only.as_deref() {
             Some(ANONYMOUS) => self.0.clone().only_anonymous().map_err(exception)?,
             _ => self.0.clone(),
         };
         let selection = || -> Result<Selection, TraceError> {
-            let only = only.filter(|&only| only != ANONYMOUS);
+            let only = only.as_deref().filter(|&only| only != ANONYMOUS);
             let only = only.map(Selection::parse_only).transpose()?;
-            let streams = streams.map(Selection::parse_streams).transpose()?;
+            let streams = streams.as_deref().map(Selection::parse_streams).transpose()?;
             Ok(Selection { only, streams, skip, limit })
         };
         let selection = selection().map_err(exception)?;

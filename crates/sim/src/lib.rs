@@ -44,6 +44,7 @@ mod options;
 mod pagecache;
 mod pages;
 mod pricing;
+mod reading;
 mod replay;
 mod room;
 mod sample;
@@ -84,6 +85,7 @@ pub use pages::{
     Bound, Effort, Experiment, Observation, Outcome, PagesOptions, PagesSample, Plan, PlannedCell,
     PreparedTrace, Row, choose, count_trace, plan_cells, simulate, simulate_sampled,
 };
+pub use reading::ReadingOptions;
 pub use replay::{Bits, Counts, GaugeSample, ReplayOptions, WriteMiss};
 pub use sample::Sample;
 pub use ssd::{

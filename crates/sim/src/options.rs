@@ -1,5 +1,5 @@
-//! The options of a study, declared once: the struct that the engine takes is also what the command's help, Python's
-//! checks and the tables of experiments are made of.
+//! The options of a study, declared once: the struct that the engine takes is also what the command's help, the signatures
+//! and texts of Python's functions and the keys of experiments are made of.
 
 use serde::Serialize;
 
@@ -21,10 +21,12 @@ pub enum Domain {
         /// The largest.
         most: u64,
     },
-    /// A number that is exact as text.
+    /// A number, perhaps with a unit, that is exact as text; or a word in its place.
     Number,
     /// Yes or no.
     Flag,
+    /// Yes, no, or as it usually is if not given.
+    Answer,
     /// Sizes, shares and ranges in one text with commas.
     Sizes,
     /// A list, a text per item.
@@ -36,6 +38,10 @@ pub enum Domain {
     },
     /// A device or the file of one.
     Device,
+    /// A file or folder.
+    File,
+    /// A trace format, or the columns of a table.
+    Format,
 }
 
 /// An option of a study.
@@ -43,12 +49,19 @@ pub enum Domain {
 pub struct StudyOption {
     /// Its name, with underscores; the command has hyphens.
     pub name: &'static str,
+    /// Its name as an argument of Python's functions.
+    pub keyword: &'static str,
+    /// Its name in the file of an experiment.
+    pub key: &'static str,
+    /// Whether a call has to give it.
+    pub required: bool,
     /// What it takes.
     #[serde(flatten)]
     pub domain: Domain,
     /// What it is if it is not given, as users write it; it has no value then if `None`.
     pub default: Option<&'static str>,
-    /// What it means, for the command's help; its lines begin with a space.
+    /// What it means: a paragraph for the command's help and, where Python says it in other words, one for Python. Lines
+    /// begin with a space.
     pub help: &'static str,
 }
 
@@ -94,9 +107,12 @@ impl<T: OptionValue> OptionValue for Option<T> {
     }
 }
 
-/// Declares the options of a study: the struct, its default, and its `OPTIONS` in the order of the fields. The doc comment
-/// of a field is the command's help. `grid of "policies";` stands for the options of every grid of policies, memory sizes
-/// and a device.
+/// Declares the options of a study: the struct, its default, and its `OPTIONS` in the order of the fields.
+///
+/// The first paragraph of a field's doc comment is the command's help; the second, if there is one, is what Python's help
+/// says instead. `as "policies"` is its name in Python and in experiments, `in "page_sizes"` that in experiments alone,
+/// `required` says that a call has to give it. `grid of "policies";` stands for the options of every grid of policies,
+/// memory sizes and a device.
 macro_rules! options {
     (
         $(#[doc = $about:literal])+
@@ -109,15 +125,27 @@ macro_rules! options {
             $(#[doc = $about])+
             pub struct $options {
                 /// NAME or NAME:parameter=value,...; several with commas, all, or a pattern such as 'clock*'. See: clockhand policies.
-                policy: Vec<String> = $crate::options::Domain::Names { of: $names };
+                ///
+                /// Names with parameters, such as ``"craw:c=8,ghosts=literal"``; lists with commas, ``"all"`` and
+                /// patterns such as ``"clock*"`` too.
+                policy as "policies", required: Vec<String> = $crate::options::Domain::Names { of: $names };
                 /// Page frames, such as 64,128.
+                ///
+                /// Memory sizes in page frames, at least 1.
                 frames: Option<String> = $crate::options::Domain::Sizes;
                 /// Shares of the footprint or sizes, such as 5%,20%,64MiB or 1%..100%.
+                ///
+                /// Memory sizes as shares of the footprint (``0.05``, ``"5%"``, ``"1%..100%"``) or in bytes
+                /// (``"64MiB"``). Give either this or ``frames``.
                 memory: Option<String> = $crate::options::Domain::Sizes;
                 /// Page size in bytes, a power of two.
-                page_size: String = $crate::options::Domain::Text, "4KiB";
+                ///
+                /// Bytes, a power of two, or text such as ``"4KiB"``.
+                page_size in "page_sizes": String = $crate::options::Domain::Number, "4KiB";
                 /// NAME[:option=value,...] or FILE.toml. See: clockhand devices.
-                device: String = $crate::options::Domain::Device, "slc-nand";
+                ///
+                /// Name with options, such as ``"scm:ratio=100"``, or a TOML file.
+                device in "devices": String = $crate::options::Domain::Device, "slc-nand";
                 $($others)*
             }
         }
@@ -125,7 +153,11 @@ macro_rules! options {
     (
         $(#[doc = $about:literal])+
         pub struct $options:ident {
-            $( $(#[doc = $doc:literal])+ $name:ident: $value:ty = $domain:expr $(, $default:literal)?; )+
+            $(
+                $(#[doc = $doc:literal])+
+                $name:ident $(as $keyword:literal)? $(in $key:literal)? $(, $required:ident)?: $value:ty
+                    = $domain:expr $(, $default:literal)?;
+            )+
         }
     ) => {
         $(#[doc = $about])+
@@ -152,20 +184,26 @@ macro_rules! options {
             pub const OPTIONS: &'static [$crate::options::StudyOption] = &[$(
                 $crate::options::StudyOption {
                     name: stringify!($name),
+                    keyword: $crate::options::options!(@first $($keyword,)? stringify!($name)),
+                    key: $crate::options::options!(@first $($key,)? $($keyword,)? stringify!($name)),
+                    required: $crate::options::options!(@is $($required)?),
                     domain: $domain,
                     default: $crate::options::options!(@default $($default)?),
-                    help: concat!($($doc),+),
+                    help: concat!($($doc, "\n"),+),
                 },
             )+];
         }
     };
     (@default) => { None };
     (@default $default:literal) => { Some($default) };
+    (@first $first:expr $(, $others:expr)*) => { $first };
+    (@is) => { false };
+    (@is required) => { true };
 }
 
 pub(crate) use options;
 
-/// The options of every study, by the name of the study.
+/// The options of every study, by the name of the study, and those of reading traces.
 pub const OPTIONS: &[(&str, &[StudyOption])] = &[
     ("pages", crate::PagesOptions::OPTIONS),
     ("ssd", crate::SsdOptions::OPTIONS),
@@ -174,6 +212,7 @@ pub const OPTIONS: &[(&str, &[StudyOption])] = &[
     ("pagecache", crate::PageCacheSettings::OPTIONS),
     ("tier", crate::TierOptions::OPTIONS),
     ("locality", crate::LocalityOptions::OPTIONS),
+    ("reading", crate::ReadingOptions::OPTIONS),
 ];
 
 #[cfg(test)]

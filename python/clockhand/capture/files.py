@@ -123,7 +123,7 @@ def capture_files(
             "ended": ended(exit_code, run.interrupted),
             **run.labels(),
         }
-        source = _engine.TraceSource.file(str(log), "strace")
+        source = _engine.TraceSource.file(str(log), {"trace_format": "strace"})
         converted = _engine.convert_trace(
             [source], path, [*facts.items(), *labels], to="parquet", watch=watch
         )

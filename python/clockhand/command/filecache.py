@@ -45,7 +45,7 @@ def register(app: typer.Typer) -> None:
 
 
 @with_reading
-@with_options("filecache")
+@with_options("filecache", needed=False)
 def _filecache(
     traces: Traces = None,
     options: Any = None,

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from clockhand.command.reading import reading_of
+from clockhand.command.reading import OPTIONS as READING_OPTIONS
 
 SUBJECTS = {
     "Which policy": ("simulate", "recommend", "watch", "pagecache"),
@@ -99,7 +99,6 @@ def laid_out(command: Any, words: Sequence[str] = ()) -> Any:
 
 def sections(command: Any, context: Any) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Return titles with arguments and options: how each is written, and what it means."""
-    reading = inspect.signature(reading_of).parameters
     grouped: dict[str, list[tuple[str, str]]] = {
         "Arguments": [], OWN: [], WRITTEN: [], READ: [], OTHER: []
     }  # fmt: skip
@@ -109,7 +108,7 @@ def sections(command: Any, context: Any) -> Iterator[tuple[str, list[tuple[str, 
             continue
         if parameter.param_type_name == "argument":
             title = "Arguments"
-        elif parameter.name in reading:
+        elif parameter.name in READING_OPTIONS:
             title = READ
         elif parameter.name in OUTPUT:
             title = WRITTEN

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from clockhand.command.output import Format
+from clockhand.study.options import options_of
 
 Traces = Annotated[
     list[str], typer.Argument(help="Trace files, compressed or not; - is standard input.")
@@ -39,7 +40,7 @@ Scratch = Annotated[
     Path | None,
     typer.Option(
         metavar="FOLDER",
-        help="Keep references in files in this folder, for traces that are larger than memory.",
+        help=options_of("reading")["scratch"].help,
     ),
 ]
 Plots = Annotated[Path | None, typer.Option(help="Write the figures as SVG and PNG.")]

@@ -17,9 +17,7 @@ def register(app: typer.Typer) -> None:
     summary = (
         "Run one page cache for processes and files, with calls, syncs, a flusher and read-ahead."
     )
-    command = study_command(
-        "pagecache", PAGE_CACHE, summary, print_tables, required=("policy",), highlights=True
-    )
+    command = study_command("pagecache", PAGE_CACHE, summary, print_tables, highlights=True)
     app.command(name="pagecache")(command)
 
 

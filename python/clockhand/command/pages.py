@@ -63,7 +63,7 @@ def register(app: typer.Typer) -> None:
 
 @with_libraries
 @with_reading
-@with_options("pages", required=("policy",))
+@with_options("pages")
 def _simulate(
     traces: Traces,
     options: Any,

@@ -3,7 +3,7 @@
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -26,7 +26,6 @@ from clockhand.studies.programs.findings import (
     processes_for_people,
     run_findings,
 )
-from clockhand.studies.programs.options import ProgramOptions
 from clockhand.studies.programs.run import PagedRun, run
 from clockhand.study.facts import printable
 
@@ -157,7 +156,7 @@ def _run(
     check_outputs(out, report, plots, record)
     if live and not sys.stderr.isatty():
         say("--live shows nothing, because standard error is not a terminal")
-    options: ProgramOptions = {
+    options: dict[str, Any] = {
         "memory": memory,
         "frames": frames,
         "swap": swap,

@@ -17,9 +17,7 @@ def register(app: typer.Typer) -> None:
     summary = (
         "Put write buffers in front of flash drives: hits, pages to flash, erases, amplification."
     )
-    command = study_command(
-        "ssd", SSD, summary, print_tables, required=("buffer",), highlights=True
-    )
+    command = study_command("ssd", SSD, summary, print_tables, highlights=True)
     app.command(name="ssd")(command)
 
 

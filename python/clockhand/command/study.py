@@ -35,7 +35,7 @@ from clockhand.traces import Reading
 def with_options(
     study: str,
     *,
-    required: Collection[str] = (),
+    needed: bool = True,
     names: Collection[str] | None = None,
     place: str = "options",
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -45,7 +45,7 @@ def with_options(
 
     Args:
         study: The name of the study.
-        required: Options that must be given.
+        needed: Whether what is required must be given.
         names: The options that the command has; all of the study's if not given.
         place: The parameter, which gets them as a dictionary.
     """
@@ -58,7 +58,7 @@ def with_options(
         def parameters() -> Iterator[inspect.Parameter]:
             for name, parameter in signature.parameters.items():
                 if name == place:
-                    yield from (_parameter(it, it.name in required) for it in declared.values())
+                    yield from (_parameter(it, needed and it.required) for it in declared.values())
                 else:
                     yield parameter
 
@@ -111,7 +111,6 @@ def study_command(
     summary: str,
     print_tables: Callable[[Any, Console], None],
     *,
-    required: Collection[str] = (),
     highlights: bool = False,
 ) -> Callable[..., None]:
     """Return the command of a study that needs nothing but the frame.
@@ -121,7 +120,6 @@ def study_command(
         study: The study.
         summary: What the command does, in a sentence.
         print_tables: Prints a result for people.
-        required: Options that must be given.
         highlights: Whether its figures emphasise some of what is compared.
     """
 
@@ -148,7 +146,7 @@ def study_command(
         signature = inspect.signature(command)
         kept = [it for name, it in signature.parameters.items() if name != "highlight"]
         vars(command)["__signature__"] = signature.replace(parameters=kept)
-    whole = with_reading(with_options(name, required=required)(command))
+    whole = with_reading(with_options(name)(command))
     return with_libraries(whole) if "policy" in options_of(name) else whole
 
 

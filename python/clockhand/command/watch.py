@@ -36,8 +36,8 @@ OF_BUFFERS = ("buffer", "ssd", "precondition", "map", "drain")
 
 @with_libraries
 @with_reading
-@with_options("pages", names=OF_POLICIES, place="of_policies")
-@with_options("ssd", names=OF_BUFFERS, place="of_buffers")
+@with_options("pages", needed=False, names=OF_POLICIES, place="of_policies")
+@with_options("ssd", needed=False, names=OF_BUFFERS, place="of_buffers")
 def _watch(
     context: typer.Context,
     trace: TraceFile,

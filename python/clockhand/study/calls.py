@@ -3,12 +3,15 @@
 import difflib
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from clockhand._engine import ClockhandError
-from clockhand.study.documented import whole_docstring, whole_signature
+from clockhand.study.options import TYPES, Option, options_of
+from clockhand.study.progress import Watching
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -29,6 +32,110 @@ CALLS_OF_COMMANDS = {
 }
 """What messages refer to: commands, and the calls that do the same."""
 
+DOCSTRING_COLUMNS = 96
+
+STUDY_ARGS = """
+Args:
+    traces: One trace or several, as :class:`Trace` or as paths.
+    options: Those of the study, of its run, and how paths are read.
+"""
+"""What stands in the docstring of every study, behind its first paragraphs."""
+
+RETURNS = "\n\nReturns:"
+
+STUDY_RAISES = """
+
+Raises:
+    UsageError: something is unknown, out of range or contradictory.
+    ClockhandError: a trace cannot be read.
+"""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a function that its ``**`` stands for.
+
+    Attributes:
+        keyword: Its name.
+        type: What it takes.
+        default: What it is if it is not given; ``inspect.Parameter.empty`` if it must be.
+        told: What it means.
+    """
+
+    keyword: str
+    type: Any
+    default: object
+    told: str
+
+    def parameter(self) -> inspect.Parameter:
+        """Return it as signatures have it."""
+        kind = inspect.Parameter.KEYWORD_ONLY
+        return inspect.Parameter(self.keyword, kind, default=self.default, annotation=self.type)
+
+    def entry(self) -> list[str]:
+        """Return the lines of its entry in a docstring."""
+        return textwrap.wrap(
+            f"{self.keyword}: {self.told}",
+            DOCSTRING_COLUMNS,
+            initial_indent="    ",
+            subsequent_indent="        ",
+            break_on_hyphens=False,
+        )
+
+
+def argument(option: Option) -> Argument:
+    """Return an option as the argument of a function."""
+    kind = TYPES[option.kind]
+    if option.required:
+        return Argument(option.keyword, kind, inspect.Parameter.empty, option.told)
+    may_be_none = option.value is None and option.kind != "format"
+    return Argument(option.keyword, kind | None if may_be_none else kind, option.value, option.told)
+
+
+RUN = (
+    Argument("jobs", int | None, None, "Threads, from 1 to 1024; all cores if not given."),
+    Argument(
+        "watch", Watching, None,
+        "Called now and then with the progress; a bar is shown if not given, and nothing with "
+        "``False``.",
+    ),
+    Argument(
+        "command", str | None, None,
+        "The command line for the facts; the equivalent one if not given.",
+    ),
+)  # fmt: skip
+"""What every call takes that runs a study."""
+
+SHOWN = RUN[1:]
+"""What calls take that run in one thread."""
+
+_PART = ("only", "streams", "skip", "limit")
+_FILE = (*_PART, "assume_reads", "view", "fetches", "memory_limit")
+
+
+def arguments(study: str, names: Iterable[str] | None = None) -> tuple[Argument, ...]:
+    """Return the options of a study as arguments; some of them, or all if no names are given."""
+    options = options_of(study)
+    return tuple(argument(options[name]) for name in (options if names is None else names))
+
+
+PART = arguments("reading", _PART)
+"""Which requests of a trace are wanted."""
+
+FILE_READING = arguments("reading", _FILE)
+"""How a trace file is read, and which of its requests are wanted."""
+
+READING = arguments("reading", [*_FILE, "trace_format", "scratch", "as_one", "order"])
+"""What calls take in which traces may be paths."""
+
+
+def asks(
+    study: str,
+) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+    """Give a function the options of a study in its signature, its docstring and its errors."""
+    return in_python(*arguments(study), *RUN, *READING)
+
+
 _is_command = False
 
 
@@ -47,32 +154,31 @@ def unknown_keyword(word: str, known: Iterable[str]) -> str:
 
 
 def in_python(
-    *keywords: type,
-    like: Callable[..., object] | None = None,
-    renamed: Mapping[str, str] | None = None,
+    *declared: Argument, renamed: Mapping[str, str] | None = None
 ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
     """Have a function name what was meant by an unknown keyword, and its own keywords in errors.
 
     Args:
-        keywords: The typed dictionaries of its ``**`` parameter, whose keywords ``help`` shows.
-        like: A function that takes the same, whose parameters and texts ``help`` shows.
+        declared: What its ``**`` stands for, which its signature and its docstring then show.
         renamed: What stands in messages for options that are no keywords of the function, by the
             options' names with underscores.
     """
 
     def decorated(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-        known = {
-            name
-            for name, parameter in inspect.signature(function).parameters.items()
-            if parameter.kind is not inspect.Parameter.VAR_KEYWORD
-        }
-        known |= {name for mapping in keywords for name in mapping.__annotations__}
+        signature = _signature(function, declared)
+        known = set(signature.parameters)
+        required = {one.keyword for one in declared if one.default is inspect.Parameter.empty}
 
         @wraps(function)
         def called(*positional: Parameters.args, **named: Parameters.kwargs) -> Result:
             for word in named:
                 if word not in known:
                     raise TypeError(unknown_keyword(word, known))
+            if not named.keys() >= required:
+                try:
+                    signature.bind(*positional, **named)
+                except TypeError as error:
+                    raise TypeError(f"{function.__name__}() {error}") from None
             try:
                 return function(*positional, **named)
             except ClockhandError as error:
@@ -80,11 +186,39 @@ def in_python(
                     error.args = (_in_keywords(str(error), known, renamed or {}),)
                 raise
 
-        vars(called)["__signature__"] = whole_signature(function, keywords, like)
-        called.__doc__ = whole_docstring(function, keywords, like)
+        vars(called).update(__signature__=signature, declared=declared)
+        called.__doc__ = _docstring(function, declared)
         return called
 
     return decorated
+
+
+def _signature(function: Callable[..., object], declared: Sequence[Argument]) -> inspect.Signature:
+    """Return a function's signature with the arguments that ``**`` stands for."""
+    signature = inspect.signature(function)
+    rest = inspect.Parameter.VAR_KEYWORD
+    own = [one for one in signature.parameters.values() if one.kind is not rest]
+    return signature.replace(parameters=[*own, *(one.parameter() for one in declared)])
+
+
+def _docstring(function: Callable[..., object], declared: Sequence[Argument]) -> str | None:
+    """Return a function's docstring with the arguments that ``**`` stands for."""
+    if function.__doc__ is None:
+        return None
+    text = inspect.cleandoc(function.__doc__)
+    if not declared:
+        return text
+    if "\nArgs:\n" not in text:
+        about, found, returned = text.partition(RETURNS)
+        text = f"{about}\n{STUDY_ARGS.rstrip()}{found}{returned}{STUDY_RAISES}"
+    lines = text.strip().splitlines()
+    rest = next(reversed(inspect.signature(function).parameters))
+    begin = next(at for at, line in enumerate(lines) if line.startswith(f"    {rest}:"))
+    end = begin + 1
+    while lines[end].startswith("        "):
+        end += 1
+    lines[begin:end] = [line for one in declared for line in one.entry()]
+    return "\n".join(lines)
 
 
 def _in_keywords(message: str, known: set[str], renamed: Mapping[str, str]) -> str:

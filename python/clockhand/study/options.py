@@ -1,8 +1,9 @@
-"""The options of studies as the engine declares them: name, domain, default and help."""
+"""The options of studies, and of reading traces, as the engine declares them."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from typing import Any
 
@@ -20,16 +21,40 @@ LISTS = ("list", "names")
 """The kinds of options that hold a list, a text per item."""
 
 
+Listed = int | float | str | Iterable[int | float | str]
+"""One value, several, or a text of several with commas between them."""
+
+Device = str | os.PathLike[str]
+"""A name with options, or a file."""
+
+Names = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+"""One name with parameters or several."""
+
+FormatOfText = str | Mapping[str, Any] | None
+"""The name of a format, or ``csv:`` and the columns of a table as one text, or as a mapping of the
+same keywords: ``{"sep": ";", "op": "cmd", "address": "lba*512", "write": ["W", "WS"]}``."""
+
+TYPES: Mapping[str, Any] = {
+    "text": str, "word": str, "whole": int, "number": float | str, "flag": bool, "answer": bool,
+    "sizes": Listed, "list": Listed, "names": Names, "device": Device, "file": Device,
+    "format": FormatOfText,
+}  # fmt: skip
+"""What Python's functions take, by kind of option."""
+
+
 @dataclass(frozen=True)
 class Option:
     """One option of a study.
 
     Attributes:
         name: Its name, with underscores.
-        kind: What it takes: ``text``, ``word``, ``whole``, ``number``, ``flag``, ``sizes``,
-            ``list``, ``names`` or ``device``.
+        keyword: Its name as an argument of Python's functions.
+        key: Its name in the file of an experiment.
+        required: Whether a call has to give it.
+        kind: What it takes, of which :data:`TYPES` has the names.
         default: What it is if it is not given, as users write it; ``None`` if it has no value then.
-        help: What it means.
+        help: What it means, for the command.
+        told: The same for Python.
         words: The words of a ``word``.
         least: The least of a ``whole`` number.
         most: The largest of a ``whole`` number.
@@ -37,9 +62,13 @@ class Option:
     """
 
     name: str
+    keyword: str
+    key: str
+    required: bool
     kind: str
     default: str | None
     help: str
+    told: str
     words: tuple[str, ...] = ()
     least: int = 0
     most: int = 0
@@ -49,6 +78,13 @@ class Option:
     def flag(self) -> str:
         """As the command has it."""
         return f"--{self.name.replace('_', '-')}"
+
+    @property
+    def value(self) -> Any:
+        """Its default as a value of its type."""
+        if self.kind == "flag":
+            return False
+        return self.default if self.default is None or self.kind != "whole" else int(self.default)
 
     def checked(self, value: Any) -> Any:
         """Return a value as the engine takes it.
@@ -63,6 +99,8 @@ class Option:
             return bool(value)
         if value is None:
             value = self.default
+        if self.kind == "answer":
+            return value
         if self.kind == "whole":
             number = None if value is None else int(value)
             if number is not None:
@@ -74,11 +112,11 @@ class Option:
             return items(value)
         if self.kind == "sizes":
             return joined(value)
-        return value if value is None else os.fspath(value) if _is_path(value) else str(value)
-
-
-def _is_path(value: object) -> bool:
-    return isinstance(value, os.PathLike)
+        if value is None or isinstance(value, str):
+            return value
+        if isinstance(value, float) and self.name == "sample":
+            return format(Decimal(str(value)), "f")
+        return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
 
 
 @cache
@@ -88,13 +126,15 @@ def options_of(study: str) -> Mapping[str, Option]:
     Raises:
         KeyError: the engine has no such study.
     """
-    declared = _engine.options()[study]
-    return {
-        option["name"]: Option(
-            **{**option, "words": tuple(option.get("words", ())), "help": _one_line(option["help"])}
-        )
-        for option in declared
-    }
+    return {option["name"]: _option(option) for option in _engine.options()[study]}
+
+
+def _option(declared: Mapping[str, Any]) -> Option:
+    """Return an option; its text has a paragraph for the command, and perhaps one for Python."""
+    help, _, told = declared["help"].partition("\n\n")
+    words = tuple(declared.get("words", ()))
+    texts = {"help": _one_line(help), "told": _one_line(told or help)}
+    return Option(**{**declared, **texts, "words": words})
 
 
 def checked(study: str, given: Mapping[str, Any]) -> dict[str, Any]:

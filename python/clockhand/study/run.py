@@ -4,9 +4,10 @@ import datetime
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from clockhand import _engine
+from clockhand.study.calls import READING, RUN
 from clockhand.study.columns import schema
 from clockhand.study.facts import equivalent_command, origin_of
 from clockhand.study.limits import MAXIMUM_JOBS, check_range
@@ -237,6 +238,33 @@ def run_study(
             facts["predicted_windows"] = windows
     table = partial(_table, result["rows"], study.own_schema or partial(schema, study.name))
     return study.made(Ran(table, facts, reading_warnings(result["traces"]), result))
+
+
+def called(
+    study: Study[Result],
+    traces: Traces,
+    keywords: Mapping[str, Any],
+    beside: Mapping[str, object] | None = None,
+) -> Result:
+    """Run a study as a call of the library asks for it: by keywords.
+
+    Raises:
+        UsageError: something is unknown, out of range or contradictory.
+        ClockhandError: a trace cannot be read.
+    """
+    options, running, reading = parted(keywords)
+    of_study = {option.keyword: name for name, option in options_of(study.name).items()}
+    given = {of_study[word]: value for word, value in options.items()}
+    return run_study(study, traces, given, **running, reading=reading, beside=beside)
+
+
+def parted(keywords: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], Reading]:
+    """Return what the keywords of a call say of a study, of its run, and how traces are read."""
+    running = {one.keyword: keywords.get(one.keyword) for one in RUN}
+    reading = {one.keyword: keywords[one.keyword] for one in READING if one.keyword in keywords}
+    others = running.keys() | reading.keys()
+    options = {word: value for word, value in keywords.items() if word not in others}
+    return options, running, cast(Reading, reading)
 
 
 def _table(rows: Records, columns: Callable[[], Columns]) -> "pl.DataFrame":

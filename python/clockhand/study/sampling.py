@@ -1,7 +1,6 @@
 """What results say that were estimated from samples of the pages."""
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from typing import Any
 
 SAMPLE_COLUMNS = (
@@ -12,11 +11,6 @@ SAMPLE_COLUMNS = (
 
 DRAWN_ERRORS = 2
 """Standard errors that figures show to either side of an estimate."""
-
-
-def sample_text(sample: float | int | str | None) -> int | str | None:
-    """Return a sample as the engine reads it: a rate that comes as a float is written out."""
-    return format(Decimal(str(sample)), "f") if isinstance(sample, float) else sample
 
 
 def estimate_note(rows: Sequence[Mapping[str, Any]]) -> str | None:

@@ -3,6 +3,7 @@
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from clockhand import _engine
@@ -16,24 +17,18 @@ MOST_COMBINATIONS = 100_000
 MOST_SETTINGS = 100_000
 """The same for options whose lists are combined."""
 
-PLURALS = {
-    "policy": "policies",
-    "device": "devices",
-    "page_size": "page_sizes",
-    "buffer": "buffers",
-    "ssd": "ssds",
-    "admission": "admissions",
-    "ratio": "ratios",
-}
-"""Options that are lists here, under the name of what they list."""
-
 NOT_SWEPT: Mapping[str, tuple[str, ...]] = {"pages": ("gauge_every",)}
 """By study, options whose results no dataset keeps."""
 
 
+@cache
+def _keys() -> Mapping[str, str]:
+    return {name: it.key for study in _engine.options() for name, it in options_of(study).items()}
+
+
 def key_of(option: str) -> str:
-    """Return the key of an option."""
-    return PLURALS.get(option, option)
+    """Return the key of an option, which is the same in every study."""
+    return _keys().get(option, option)
 
 
 def swept_options(study: Study[Any]) -> dict[str, Option]:

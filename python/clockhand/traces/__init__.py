@@ -1,10 +1,7 @@
 """Traces: sequences of reads and writes, in files or in memory, captured or synthetic."""
 
+from clockhand.traces.reading import FileReading, Part, Reading
 from clockhand.traces.trace import (
-    READING,
-    FileReading,
-    Part,
-    Reading,
     Trace,
     Traces,
     as_traces,
@@ -15,7 +12,6 @@ from clockhand.traces.trace import (
 )
 
 __all__ = [
-    "READING",
     "FileReading",
     "Part",
     "Reading",

@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-FormatOfText = str | Mapping[str, Any] | None
-"""The name of a format, or ``csv:`` and the columns of a table as one text, or as a mapping of the
-same keywords: ``{"sep": ";", "op": "cmd", "address": "lba*512", "write": ["W", "WS"]}``."""
+from clockhand.study.options import FormatOfText
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "op": ("op", "operation", "rw"),

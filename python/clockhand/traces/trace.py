@@ -3,14 +3,23 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Union, Unpack, cast
+from typing import TYPE_CHECKING, Any, Union, Unpack, cast
 
 from clockhand import _engine
-from clockhand.study.calls import in_python, unknown_keyword
+from clockhand.study.calls import (
+    FILE_READING,
+    PART,
+    READING,
+    Argument,
+    in_python,
+    unknown_keyword,
+)
 from clockhand.study.files import check_places, matching_files, refuse_overwriting
+from clockhand.study.options import FormatOfText, checked, options_of
 from clockhand.study.progress import Watch, Watching, watched
 from clockhand.study.remote import Fetched, addresses, fetched, is_address, local_path
-from clockhand.traces.columns_of_text import UNITS_NS, FormatOfText, format_text, found
+from clockhand.traces.columns_of_text import UNITS_NS, format_text, found
+from clockhand.traces.reading import FileReading, Part, Reading
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,74 +31,13 @@ Traces = Union["Trace", str, os.PathLike[str], Iterable["Trace | str | os.PathLi
 such as ``traces/*.parquet``."""
 
 
-class Part(TypedDict, total=False):
-    """Which requests of a trace are wanted; all of them if nothing is given.
-
-    ``only`` and ``streams`` choose first, then ``skip`` and ``limit`` count the requests that are
-    left. The trace is still read to its end, so that what is left out is counted.
-
-    Attributes:
-        only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program
-            that would go to swap.
-        streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
-            ``"0,3-5"``.
-        skip: Requests that are passed over at the start.
-        limit: Requests that are taken then; no limit if None.
-    """
-
-    only: str | None
-    streams: str | Iterable[int] | None
-    skip: int
-    limit: int | None
-
-
-class FileReading(Part, total=False):
-    """How a trace file is read, and which of its requests are wanted.
-
-    Attributes:
-        assume_reads: Whether requests are reads where a trace does not tell their operation; such
-            traces are refused otherwise.
-        view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
-            (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
-        fetches: Whether the instruction fetches of such a trace are part of it; they are if not
-            given.
-        memory_limit: How much memory what is made of the trace may take, such as ``"4GiB"``, at
-            least 16 MiB; half of the machine's if not given.
-    """
-
-    assume_reads: bool
-    view: str | None
-    fetches: bool | None
-    memory_limit: str | None
-
-
-class Reading(FileReading, total=False):
-    """How traces that are given as paths are read, and which requests of each trace are wanted.
-
-    Attributes:
-        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
-            table; found by content if not given.
-        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
-            names, so that a trace may be larger than memory; in memory if not given.
-        as_one: Whether all files, and those in folders, are one trace; each is a trace of its own
-            if not.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
-    """
-
-    trace_format: FormatOfText
-    as_one: bool
-    order: str | None
-    scratch: str | os.PathLike[str] | None
-
-
-READING = (Part, FileReading, Reading)
-"""What calls take in which traces may be paths: `Reading` and what it extends."""
+OF_FILE = [one for one in FILE_READING if one not in PART]
+"""How a file is read, whichever of its requests are wanted."""
 
 OF_TRACE = {
     "trace_format": "Trace(..., format=NAME)",
     "as_one": "Trace.joined(TRACES)",
-    **{word: f"Trace(..., {word}=...)" for word in FileReading.__annotations__},
+    **{one.keyword: f"Trace(..., {one.keyword}=...)" for one in FILE_READING},
 }
 """What reads a trace in another way, where a call takes traces that are open."""
 
@@ -120,7 +68,7 @@ class Trace:
     _source: _engine.TraceSource
     _recipe: tuple[Callable[..., "Trace"], tuple[Any, ...]]
 
-    @in_python(Part, FileReading)
+    @in_python(*FILE_READING)
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -129,18 +77,12 @@ class Trace:
         cpu_cache: bool = False,
         **reading: Unpack[FileReading],
     ) -> None:
-        _check_words(reading, FileReading.__optional_keys__)
         format = format_text(format)
         path = _here(path)
         address = path.address if isinstance(path, Fetched) else None
+        of_file = {"trace_format": format, **_chosen(OF_FILE, reading)}
         source = _engine.TraceSource.file(
-            os.fspath(path),
-            format,
-            cpu_cache,
-            reading.get("assume_reads", False),
-            reading.get("view"),
-            reading.get("fetches"),
-            memory_limit=reading.get("memory_limit"),
+            os.fspath(path), checked("reading", of_file), cpu_cache=cpu_cache
         )
         if address is not None:
             source = source.named(address)
@@ -272,14 +214,16 @@ class Trace:
         """What the rows of a result call the trace."""
         return self._source.name
 
-    @in_python(Part)
+    @in_python(*PART)
     def part(self, **part: Unpack[Part]) -> "Trace":
-        """Return a part of the trace: some of its requests, as :class:`Part` says.
+        """Return a part of the trace: some of its requests.
+
+        Args:
+            part: Which requests, as :class:`Part` says.
 
         Raises:
             UsageError: the part makes no sense.
         """
-        _check_words(part, Part.__optional_keys__)
         return self._taken(part)
 
     def _taken(self, part: Part) -> "Trace":
@@ -466,7 +410,10 @@ def as_traces(
     ``cpu_cache`` and ``reading`` are for those that are given as paths; of a :class:`Trace` only
     the part is taken. ``watch`` is told of downloads.
     """
-    _check_words(reading, Reading.__optional_keys__)
+    known = {one.keyword for one in READING}
+    for word in reading:
+        if word not in known:
+            raise TypeError(unknown_keyword(word, known))
     as_one, order = reading.pop("as_one", False), reading.pop("order", None)
     if order is not None and not as_one:
         raise _engine.UsageError("--order is that of files as one trace; add --as-one")
@@ -476,7 +423,7 @@ def as_traces(
     files = [file for trace in given for file in _files(trace)]
     format = reading.pop("trace_format", None)
     scratch = reading.pop("scratch", None)
-    part = {key: value for key, value in reading.items() if as_one and key in Part.__annotations__}
+    part = _chosen(PART, reading) if as_one else {}
     of_file = cast(FileReading, {key: value for key, value in reading.items() if key not in part})
     read = [
         trace._taken(of_file)
@@ -519,35 +466,25 @@ def sources(
 
 def reading_options(reading: Reading) -> dict[str, object]:
     """Return the options of a command that reads traces in this way, by their names."""
-    streams, fetches = reading.get("streams"), reading.get("fetches")
+    told = {**reading, "trace_format": format_text(reading.get("trace_format"))}
+    options = {name: options_of("reading")[name].checked(value) for name, value in told.items()}
+    fetches = options.get("fetches")
     return {
-        **reading,
-        "trace_format": format_text(reading.get("trace_format")),
-        "scratch": None if (scratch := reading.get("scratch")) is None else os.fspath(scratch),
-        "streams": streams if streams is None or isinstance(streams, str) else _listed(streams),
-        "skip": reading.get("skip") or None,
+        **options,
+        "skip": options.get("skip") or None,
         "fetches": None if fetches is None else "yes" if fetches else "no",
     }
 
 
-def _check_words(given: Mapping[str, object], known: Iterable[str]) -> None:
-    """Refuse what Python would refuse as an unknown keyword argument, did it know the mapping."""
-    for word in given:
-        if word not in known:
-            raise TypeError(unknown_keyword(word, known))
-
-
-def _listed(streams: Iterable[int]) -> str:
-    return ",".join(str(stream) for stream in streams)
-
-
 def _part_of(source: _engine.TraceSource, part: Part) -> _engine.TraceSource:
-    streams = part.get("streams")
-    if streams is not None and not isinstance(streams, str):
-        streams = _listed(streams)
     for option, number in (("skip", part.get("skip")), ("limit", part.get("limit"))):
         if number is not None and not 0 <= number <= MAXIMUM_REQUESTS:
             raise _engine.UsageError(
                 f"--{option} {number} is out of range; give a whole number from 0 on"
             )
-    return source.part(part.get("only"), streams, part.get("skip", 0), part.get("limit"))
+    return source.part(checked("reading", _chosen(PART, part)))
+
+
+def _chosen(arguments: Iterable[Argument], reading: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a mapping says of some options."""
+    return {one.keyword: reading[one.keyword] for one in arguments if one.keyword in reading}

@@ -12,37 +12,68 @@ options! {
     /// What `filecache` takes beside traces and threads.
     pub struct FileCacheOptions {
         /// Blocks, shares of the footprint or sizes, such as 64, 5%,20%, 5%..100% or 64MiB; 0 admits nothing.
-        capacity: Option<String> = Domain::Sizes;
+        ///
+        /// How much the cache holds: blocks (``64``, also ``0``), shares of the footprint (``"5%"``, ``"5%..100%"``)
+        /// or sizes (``"64MiB"``).
+        capacity, required: Option<String> = Domain::Sizes;
         /// List of always, second-touch, tinylfu, write-around, belady; all means those before belady, which knows the future
         /// and needs --policy min.
-        admission: Vec<String> = Domain::Names { of: "admissions" }, "always";
+        ///
+        /// Which misses enter the cache: ``"always"``, ``"second-touch"``, ``"tinylfu"``, ``"write-around"``;
+        /// ``"all"`` means these. ``"belady"`` knows the future, and needs policy ``"min"``.
+        admission as "admissions": Vec<String> = Domain::Names { of: "admissions" }, "always";
         /// List of NAME or NAME:parameter=value,...; all, and patterns such as c*; bound is what no cache can do better. See:
         /// clockhand policies.
-        policy: Vec<String> = Domain::Names { of: "policies" }, "lru";
+        ///
+        /// Names with parameters, such as ``"cflru:window_pages=8"``; ``"bound"`` is what no cache can do better.
+        policy as "policies": Vec<String> = Domain::Names { of: "policies" }, "lru";
         /// List of NAME[:option=value,...] or FILE.toml; all, and patterns. See: clockhand devices.
-        device: Vec<String> = Domain::Names { of: "devices" };
+        ///
+        /// Names with options, such as ``"scm:ratio=100"``, or TOML files.
+        device as "devices", required: Vec<String> = Domain::Names { of: "devices" };
         /// List of block sizes in bytes, powers of two.
-        page_size: Vec<String> = Domain::List, "4KiB";
+        ///
+        /// Bytes of a block, a power of two, or text such as ``"4KiB"``; several if wanted.
+        page_size in "page_sizes": Vec<String> = Domain::List, "4KiB";
         /// second-touch: earlier references that a block needs.
+        ///
+        /// Earlier references that second-touch wants of a block.
         admit_after: u32 = Domain::Whole { least: 0, most: u32::MAX as u64 }, "1";
         /// second-touch: blocks that are remembered; all if not given.
+        ///
+        /// Blocks that second-touch remembers, the oldest leave; all if not given.
         history: Option<u32> = Domain::Whole { least: 1, most: u32::MAX as u64 };
         /// second-touch: forget a block that enters.
+        ///
+        /// Whether second-touch forgets a block that enters.
         forget_on_admit: bool = Domain::Flag;
         /// belady: how often a block that enters is reused before it leaves; as often as caching it must be hit to pay, if not
         /// given.
+        ///
+        /// How often a block that belady admits is reused before it leaves; as often as caching must be hit to pay if
+        /// not given.
         reuse: Option<u64> = Domain::Whole { least: 1, most: u32::MAX as u64 };
         /// List of readings of what inserting a block takes: copy (a hit, the default), half (half a hit), storage (a read of
         /// storage as fast as memory), or a device's read; all means half,copy,storage.
+        ///
+        /// What inserting a block takes: ``"copy"`` (a hit, the default), ``"half"`` (half a hit), ``"storage"`` (a
+        /// read of storage as fast as memory), or the read of a device; several if wanted, ``"all"`` means the three.
         insert: Vec<String> = Domain::Names { of: "readings" };
         /// What inserting a block takes, in ns, instead of --insert.
+        ///
+        /// Nanoseconds that inserting a block takes, instead of ``insert``.
         insert_ns: Option<u64> = Domain::Whole { least: 0, most: 1_000_000_000_000 };
         /// What software adds to a reference to the device, in times of a hit.
         stack_share: String = Domain::Number, "0.3";
         /// Where cached blocks are; its read cost is the time of a hit.
+        ///
+        /// Where cached blocks are: a device whose read cost is the time of a hit.
         cache_device: String = Domain::Device, "scm:ratio=1";
         /// free: writes cost what reads do, dirty blocks leave for nothing; cost: the device's write cost where a block is written
         /// to it.
+        ///
+        /// ``"free"`` if writes cost what reads do and dirty blocks leave for nothing (the paper's rule), ``"cost"``
+        /// for the device's write cost where a block is written to it.
         writes: String = Domain::Word { words: &["free", "cost"] }, "free";
         /// Write dirty blocks when the trace ends.
         flush_at_end: bool = Domain::Flag;

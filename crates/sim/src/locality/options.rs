@@ -14,20 +14,36 @@ options! {
     /// What `locality` takes beside traces and threads.
     pub struct LocalityOptions {
         /// Page size in bytes, a power of two.
-        page_size: String = Domain::Text, "4KiB";
+        ///
+        /// Bytes, a power of two, or text such as ``"4KiB"``.
+        page_size in "page_sizes": String = Domain::Number, "4KiB";
         /// NAME[:option=value,...] or FILE.toml. See: clockhand devices.
-        device: String = Domain::Device, "slc-nand";
+        ///
+        /// Name with options, or a TOML file; it prices the miss curve.
+        device in "devices": String = Domain::Device, "slc-nand";
         /// Follow only some pages, such as 10% of them, which auto takes, or at most 8192; gives the miss curve with its
         /// standard error.
-        sample: Option<String> = Domain::Text;
+        ///
+        /// Follow only some pages, and give only the miss curve: ``"auto"``, which is 10 % of them, a rate above 0
+        /// and up to 1 as a float or as text (``"1%"``), or the most pages as a whole number from 32.
+        sample: Option<String> = Domain::Number;
         /// Seed of the choice of pages, from 0.
         seed: u64 = Domain::Whole { least: 0, most: u64::MAX }, "0";
         /// Which of the pages with equally many writes ranks first: stable (who reached the count first), recent (who reached it
         /// last) or best (all of them).
+        ///
+        /// How pages with equally many writes are ranked: ``"stable"`` (who reached the count first ranks first),
+        /// ``"recent"`` (who reached it last) or ``"best"``.
         ties: String = Domain::Word { words: Ties::WORDS }, "stable";
         /// Give the miss curve at no more than this many sizes, between which lines are closest to the others; a note says how close.
+        ///
+        /// Give the miss curve at no more than this many sizes, from 2, chosen so that straight lines between them
+        /// are closest to the others; a note in the facts says how close.
         points: Option<u64> = Domain::Whole { least: 2, most: u64::MAX };
         /// How consecutive references to one page count: each, or collapsed to its first read and its first write.
+        ///
+        /// How consecutive references to one page count: ``"each"``, or ``"collapsed"`` to the first read and the
+        /// first write among them.
         repeats: String = Domain::Word { words: Repeats::WORDS }, "each";
     }
 }

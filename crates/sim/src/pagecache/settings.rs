@@ -9,19 +9,35 @@ options! {
     pub struct PageCacheSettings {
         grid of "policies";
         /// What files stand on; as --device, which is for anonymous pages, if not given.
+        ///
+        /// What files stand on; ``device`` if not given.
         file_device: Option<String> = Domain::Device;
         /// zero: the first reference to anonymous memory reads nothing; read: every miss on it reads, as in simulate.
+        ///
+        /// ``"zero"``, or ``"read"`` if every miss on anonymous memory reads.
         first_touch: String = Domain::Text, "zero";
         /// drop: an anonymous page that was never written is zero again when it comes back; read: it is read.
+        ///
+        /// ``"drop"``: an anonymous page that was never written is zero again when it comes back; ``"read"``: it is
+        /// read.
         zero_clean: String = Domain::Text, "drop";
         /// Run a flusher at multiples of this many seconds of trace time (5s) or references (1000r).
+        ///
+        /// When the flusher runs: ``"5s"`` of trace time or ``"1000r"`` references; there is none if not given.
         flush_every: Option<String> = Domain::Text;
         /// The flusher writes pages of files that became dirty at least this long ago; 0.
+        ///
+        /// How long a page of a file must have been dirty to be written, in the same unit; 0 if not given.
         flush_age: Option<String> = Domain::Text;
         /// The flusher leaves at most this share of the frames dirty, such as 1/4 or 20%.
+        ///
+        /// The share of the frames that dirty pages of files may have after a run of the flusher, such as ``"1/4"``;
+        /// no limit if not given.
         dirty_limit: Option<String> = Domain::Number;
         /// none; file:MIN-MAX pages behind what calls read; swap:N slots around what comes back; both with a comma. Linux 2.4:
         /// file:3-31,swap:8.
+        ///
+        /// ``"none"``, or ``"file:MIN-MAX"`` and ``"swap:N"`` with a comma between.
         read_ahead: String = Domain::Text, "none";
         /// Write dirty pages, of files and of memory, when the trace ends.
         flush_at_end: bool = Domain::Flag;

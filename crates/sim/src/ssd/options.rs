@@ -13,30 +13,58 @@ options! {
         /// NAME:total=SIZE[,parameter=value,...], the size in pages (4096), bytes (16MiB) or a share of the footprint (10%),
         /// with commas or a range (4MiB..64MiB) if there are several;
         /// give the option once per buffer. See: clockhand policies.
-        buffer: Vec<String> = Domain::Names { of: "write_buffers" };
+        ///
+        /// Names with their size and parameters, such as ``"clock-dnv:total=16MiB,dram_share=0.1"``. ``total`` is in
+        /// pages, bytes with a unit or a share of the trace's footprint (``"10%"``).
+        buffer as "buffers", required: Vec<String> = Domain::Names { of: "write_buffers" };
         /// NAME[:option=value,...] or FILE.toml; give the option once per drive. See: clockhand devices.
-        ssd: Vec<String> = Domain::Names { of: "ssds" }, "dnv-textbook";
+        ///
+        /// Drives with options, such as ``"dnv-textbook:size=8GiB"``, or TOML files.
+        ssd as "ssds": Vec<String> = Domain::Names { of: "ssds" }, "dnv-textbook";
         /// How drives are aged: fill (written once, in order), random:N (and N drive writes of random overwrites), random (until
         /// steady), none.
+        ///
+        /// How drives are aged: ``"fill"``, ``"random:N"`` (filled, then N drive writes), ``"random"`` (until steady)
+        /// or ``"none"``.
         precondition: String = Domain::Text, "fill";
         /// original: a trace beyond the drive's end is refused; wrap: blocks modulo the drive's; compact: the blocks that the
         /// trace touches, one after the other.
+        ///
+        /// Where addresses beyond a drive's end go: ``"original"`` refuses them, ``"wrap"`` takes blocks modulo the
+        /// drive's, ``"compact"`` numbers the touched blocks.
         map: String = Domain::Text, "original";
         /// Write dirty pages when the trace ends.
         drain: bool = Domain::Flag;
         /// N or until-steady: run each trace so often, or until its write amplification no longer changes.
-        repeat: String = Domain::Text, "1";
+        ///
+        /// How often each trace is run, one time after the other; or ``"until-steady"``: until the write
+        /// amplification of a drive write differs by less than 1 % from that of the one before, for at most 100 of
+        /// them. Counts are of all repetitions together.
+        repeat: String = Domain::Number, "1";
         /// Erases that a block endures, such as 3000; the profile's if not given.
         endurance: Option<u32> = Domain::Whole { least: 1, most: u32::MAX as u64 };
         /// Time every operation: latencies, throughput and utilisation beside the counts.
+        ///
+        /// Whether every operation is timed: latencies, throughput and utilisation beside the counts. The drive's
+        /// read, program and erase times are needed; ``buffers="none"`` is possible. ``arrivals``, ``clamp_times``,
+        /// ``latencies`` and ``every`` are of timed runs only.
         timed: bool = Domain::Flag;
         /// With --timed: trace (by its times), trace:SPEED, rate:X (X requests a second) or closed:Q (Q on their way at any time).
+        ///
+        /// How requests arrive: ``"trace"`` (when it says), ``"trace:SPEED"`` (so many times as fast), ``"rate:X"``
+        /// (X a second) or ``"closed:Q"`` (Q on their way at any time).
         arrivals: String = Domain::Text, "trace";
         /// With --timed: a time below the one before becomes that, instead of an error.
+        ///
+        /// Whether a time below the one before becomes that, instead of an error.
         clamp_times: bool = Domain::Flag;
         /// With --timed: FILE.parquet or FILE.csv for a row per request, with what it waited for.
-        latencies: Option<String> = Domain::Text;
+        ///
+        /// A file, ``.parquet`` or ``.csv``, that gets a row per request with what it waited for.
+        latencies: Option<String> = Domain::File;
         /// With --timed: a span such as 500us, 10ms or 2.5s; a row per window of time instead of one per run.
+        ///
+        /// A span such as ``"10ms"``: a row per window of time instead of one per run.
         every: Option<String> = Domain::Text;
         /// Seed of ageing and of random victims, from 0.
         seed: u64 = Domain::Whole { least: 0, most: u64::MAX }, "0";

@@ -14,38 +14,64 @@ options! {
     /// What `tier` takes beside traces and threads.
     pub struct TierOptions {
         /// The fast tier: shares of the footprint or sizes, such as 10%,25%,1GiB; 0 is none.
+        ///
+        /// The fast tier: shares of the footprint (``"10%,25%"``) or sizes (``"1GiB"``); 0 is none.
         fast: Option<String> = Domain::Sizes;
         /// The fast tier in page frames, such as 0,64,128.
+        ///
+        /// The fast tier in page frames, from 0. Give either this or ``fast``.
         fast_frames: Option<String> = Domain::Sizes;
         /// The slow tier: a share of the footprint or a size; no limit if not given.
         slow: Option<String> = Domain::Sizes;
         /// The slow tier in page frames, from 0; no limit if not given.
+        ///
+        /// The slow tier in page frames. Give either this or ``slow``.
         slow_frames: Option<u32> = Domain::Whole { least: 0, most: u32::MAX as u64 - 1 };
         /// List of NAME[:section_key=value,...] or FILE.toml. See: clockhand devices.
+        ///
+        /// Profiles of both tiers, such as ``"cxl"``, ``"optane-dcpmm:migrate_ns=1000"`` or the path of a TOML file.
         tiers: Vec<String> = Domain::Names { of: "tiers" }, "cxl";
         /// List of page policies, clock-dwf, tpp, memtis, hemem, static and bound; all, and patterns such as c*.
-        policy: Vec<String> = Domain::Names { of: "tier_policies" }, "lru";
+        ///
+        /// Who lives in the fast tier: page policies, whose victims are demoted, and ``clock-dwf``, ``tpp``,
+        /// ``memtis``, ``hemem``, ``static``, ``bound``.
+        policy as "policies": Vec<String> = Domain::Names { of: "tier_policies" }, "lru";
         /// Which references to slow pages promote them under a page policy: list of never, first-touch, write, k-touch[:K[:W]],
         /// threshold[:T[:H]], tinylfu.
+        ///
+        /// Which references to slow pages promote them under a page policy: ``never``, ``first-touch``, ``write``,
+        /// ``k-touch[:K[:W]]``, ``threshold[:T[:H]]``, ``tinylfu``.
         promote: Vec<String> = Domain::List, "first-touch";
         /// What a page policy sees: all, sample:N (every N-th reference), bits:P (bits after every P-th).
+        ///
+        /// What a page policy sees: ``all``, ``sample:N`` or ``bits:P``.
         see: String = Domain::Text, "all";
         /// Where new pages go: fast, slow, interleave:W:V, make-room.
+        ///
+        /// Where new pages go: ``fast``, which it is if not given, ``slow``, ``interleave:W:V`` or ``make-room``.
         placement: Option<String> = Domain::Text;
         /// A promoted page keeps its slow frame as a shadow until it is written.
         non_exclusive: bool = Domain::Flag;
         /// What a page's first reference costs: zero, or read, which is a storage fault.
+        ///
+        /// What a page's first reference costs: ``zero``, or ``read`` from storage.
         first_touch: String = Domain::Word { words: &["zero", "read"] }, "zero";
         /// The most promotions: A/Pr in each P references, XMB/s by trace time.
+        ///
+        /// The most promotions: ``A/Pr`` in each P references, or ``XMB/s``.
         migrate_limit: Option<String> = Domain::Text;
         /// References from a demotion to a promotion of the same page that is ping-pong.
         ping_pong: u64 = Domain::Whole { least: 0, most: u64::MAX }, "10000";
         /// The device below. See: clockhand devices.
+        ///
+        /// The device below.
         storage: String = Domain::Device, "slc-nand";
         /// Seconds that the trace took, for years of life; its times if not given.
         trace_seconds: Option<String> = Domain::Number;
         /// List of page sizes in bytes, powers of two.
-        page_size: Vec<String> = Domain::List, "4KiB";
+        ///
+        /// Bytes, powers of two, such as ``"4KiB,64KiB"``.
+        page_size in "page_sizes": Vec<String> = Domain::List, "4KiB";
         /// Seed of policies with random choices, from 0.
         seed: u64 = Domain::Whole { least: 0, most: u64::MAX }, "0";
     }

@@ -13,45 +13,79 @@ options! {
     /// What `translate` takes beside traces and threads.
     pub struct TranslateOptions {
         /// Page sizes, powers of two, such as 512,4KiB.
-        page_size: Vec<String> = Domain::List, "512,1KiB,2KiB,4KiB,8KiB,16KiB,32KiB,64KiB";
+        ///
+        /// Bytes, powers of two, such as ``"512,4KiB"``.
+        page_size in "page_sizes": Vec<String> = Domain::List, "512,1KiB,2KiB,4KiB,8KiB,16KiB,32KiB,64KiB";
         /// ENTRIES[/WAYS][:lru|fifo|random|plru], several with commas, such as 64,64/4:plru.
+        ///
+        /// Entries, ways and replacement: ``"64"`` (fully associative, LRU), ``"64/4:plru"``; also ``fifo`` and
+        /// ``random``. Ways must divide the entries.
         tlb: Vec<String> = Domain::List, "64";
         /// A second level, ENTRIES[/WAYS], several with commas; none for 0.
+        ///
+        /// A second level, such as ``"1536/12"``, replaced as the first; none for 0.
         tlb2: Vec<String> = Domain::List;
         /// Page frames, such as 64,128.
+        ///
+        /// Memory sizes in page frames, at least 1.
         frames: Option<String> = Domain::Sizes;
         /// Shares of the footprint or sizes, such as 5%,20%,64MiB or 1%..100%.
+        ///
+        /// Memory sizes as shares of the footprint (``"5%"``) or in bytes (``"64MiB"``). Give either this or
+        /// ``frames``.
         memory: Option<String> = Domain::Sizes;
         /// How many times slower than memory storage is; 1,10,100,1000 if neither this nor --device is given.
-        ratio: Vec<String> = Domain::List;
+        ///
+        /// How many times slower than memory storage is, such as ``"1,10,100,1000"``, which it is if neither this nor
+        /// ``device`` is given.
+        ratio in "ratios": Vec<String> = Domain::List;
         /// Storage as a device, NAME[:option=value,...] or FILE.toml; several with commas, all, or a pattern. See: clockhand
         /// devices.
-        device: Vec<String> = Domain::Names { of: "devices" };
+        ///
+        /// Storage as devices, such as ``"slc-nand"``, instead of ``ratio``.
+        device in "devices": Vec<String> = Domain::Names { of: "devices" };
         /// Policy of memory, NAME[:parameter=value,...]; several with commas, all, or a pattern such as 'clock*'. See: clockhand
         /// policies.
-        policy: Vec<String> = Domain::Names { of: "policies" }, "clock";
+        ///
+        /// Policies of memory, such as ``"clock,craw:c=8"``.
+        policy as "policies": Vec<String> = Domain::Names { of: "policies" }, "clock";
         /// Levels of the page table, from 1 to 8; x86-64 has 4.
         walk_levels: u32 = Domain::Whole { least: 1, most: MOST_LEVELS as u64 }, "1";
         /// Upper entries of page tables that are cached.
+        ///
+        /// Upper entries of page tables that are cached, least recently used first out.
         walk_cache: u32 = Domain::Whole { least: 0, most: TlbGeometry::LIMIT_ENTRIES as u64 }, "0";
         /// SIZE[:SHARE]: a region of this size becomes one huge page when this share of its pages is in memory; all of them if not
         /// given.
+        ///
+        /// Size of a huge page, and the share of its pages that must be in memory for it to become one: ``"2MiB"``,
+        /// ``"2MiB:1/2"``.
         huge: Option<String> = Domain::Text;
         /// How many pages behind one that faults come with it, up to 128.
+        ///
+        /// How many pages behind one that faults come with it, from 0 to 128.
         prefetch: u32 = Domain::Whole { least: 0, most: MOST_PREFETCHED as u64 }, "0";
         /// Evict nothing: when memory is full, kill the stream that was not referenced for longest.
+        ///
+        /// Nothing is evicted; the stream that was not referenced for longest is killed.
         no_swap: bool = Domain::Flag;
         /// A request references every page it touches, not only the first.
         split: bool = Domain::Flag;
         /// Another stream finds TLBs and walk cache empty.
+        ///
+        /// A reference of another stream finds TLBs and walk cache empty.
         flush_on_switch: bool = Domain::Flag;
         /// Nanoseconds of a look-up in the TLB.
+        ///
+        /// Nanoseconds of a look-up in the first level; decimals are exact as text.
         t_tlb: String = Domain::Number, "1";
         /// Nanoseconds of a look-up in its second level.
         t_tlb2: String = Domain::Number, "7";
         /// Nanoseconds of a memory access of 64 bytes.
         t_mem: String = Domain::Number, "50";
         /// Nanoseconds that software adds to a page fault, whatever it reads.
+        ///
+        /// Nanoseconds of a page fault besides moving the page.
         fixed_ns: String = Domain::Number, "0";
         /// Pages that are written back cost time, too.
         charge_write_back: bool = Domain::Flag;

@@ -1,10 +1,9 @@
 """Locality: how a program uses its pages, separately for reads and writes."""
 
-import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from clockhand import _engine
 from clockhand.report.canvas import Spec
@@ -21,13 +20,12 @@ from clockhand.studies.locality.tables import (
     table_of,
     thinning_notes,
 )
-from clockhand.study.calls import in_python
+from clockhand.study.calls import asks, in_python
 from clockhand.study.columns import ColumnParts, Part
 from clockhand.study.facts import Facts
-from clockhand.study.progress import Watch, Watching
-from clockhand.study.run import Options, Ran, Study, run_study
-from clockhand.study.sampling import sample_text
-from clockhand.traces import READING, Reading, Traces
+from clockhand.study.progress import Watch
+from clockhand.study.run import Options, Ran, Study, called
+from clockhand.traces import Traces
 
 if TYPE_CHECKING:
     import polars as pl
@@ -214,58 +212,7 @@ def locality_with(tables: Collection[str]) -> Study[Locality]:
     return replace(LOCALITY, engine=partial(_analysed, tables=tables))
 
 
-@in_python(*READING)
-def locality(
-    traces: Traces,
-    *,
-    page_size: int | str = 4096,
-    device: str | os.PathLike[str] = "slc-nand",
-    ties: str = "stable",
-    repeats: str = "each",
-    sample: float | int | str | None = None,
-    seed: int = 0,
-    points: int | None = None,
-    jobs: int | None = None,
-    watch: Watching = None,
-    command: str | None = None,
-    **reading: Unpack[Reading],
-) -> Locality:
-    """Show how the programs of traces use their pages.
-
-    Args:
-        traces: One trace or several, as :class:`Trace` or as paths.
-        page_size: Bytes, a power of two, or text such as ``"4KiB"``.
-        device: Name with options, or a TOML file; it prices the miss curve.
-        ties: How pages with equally many writes are ranked: ``"stable"`` (who reached the count
-            first ranks first), ``"recent"`` (who reached it last) or ``"best"``.
-        repeats: How consecutive references to one page count: ``"each"``, or ``"collapsed"`` to
-            the first read and the first write among them.
-        sample: Follow only some pages, and give only the miss curve: ``"auto"``, which is 10 % of
-            them, a rate above 0 and up to 1 as a float or as text (``"1%"``), or the most pages as
-            a whole number from 32.
-        seed: Seed of the choice of pages.
-        points: Give the miss curve at no more than this many sizes, from 2, chosen so that straight
-            lines between them are closest to the others; a note in the facts says how close.
-        jobs: Threads, from 1 to 1024; all cores if not given.
-        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
-            ``False``.
-        command: The command line for the facts; the equivalent one if not given.
-        reading: How traces that are given as paths are read, and which requests of each trace are
-            wanted, as :class:`clockhand.traces.Reading` says.
-
-    Raises:
-        UsageError: something is unknown, out of range or contradictory.
-        ClockhandError: a trace cannot be read.
-    """
-    given = {
-        "page_size": page_size,
-        "device": device,
-        "sample": sample_text(sample),
-        "seed": seed,
-        "points": points,
-        "ties": ties,
-        "repeats": repeats,
-    }
-    return run_study(
-        LOCALITY, traces, given, jobs=jobs, watch=watch, command=command, reading=reading
-    )
+@asks("locality")
+def locality(traces: Traces, **options: Any) -> Locality:
+    """Show how the programs of traces use their pages."""
+    return called(LOCALITY, traces, options)

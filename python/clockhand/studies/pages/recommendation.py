@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -14,7 +14,7 @@ from clockhand._engine import UsageError
 from clockhand.report.canvas import Spec
 from clockhand.report.words import percent
 from clockhand.studies.pages.run import SCHEMA
-from clockhand.study.calls import in_python
+from clockhand.study.calls import READING, in_python
 from clockhand.study.drawing import check_drawing
 from clockhand.study.limits import MAXIMUM_FRAMES, MAXIMUM_JOBS, check_range
 from clockhand.study.options import joined
@@ -22,7 +22,7 @@ from clockhand.study.phrases import all_of, one_of
 from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, OPTIMUM
 from clockhand.study.progress import Watch, Watching, watched
 from clockhand.study.selections import expanded
-from clockhand.traces import READING, Reading, Trace, reading_notes, sources
+from clockhand.traces import Trace, reading_notes, sources
 
 if TYPE_CHECKING:
     import altair as alt
@@ -140,7 +140,7 @@ def recommend(
     policies: str | type | Sequence[str | type] = (),
     jobs: int | None = None,
     watch: Watching = None,
-    **reading: Unpack[Reading],
+    **reading: Any,
 ) -> Recommendation:
     """Run the whole catalog and say which policy suits a program, a device and a memory size.
 
@@ -306,8 +306,8 @@ class _Question:
             return _Situation(name, frames, 0.0, times_us)
 
         return (
-            of_part("first half", source.part(limit=first)),
-            of_part("second half", source.part(skip=first, limit=requests - first)),
+            of_part("first half", source.part({"limit": first})),
+            of_part("second half", source.part({"skip": first, "limit": requests - first})),
         )
 
     def _priced(self, rows: Sequence[dict[str, Any]], factor: Fraction) -> list[float]:

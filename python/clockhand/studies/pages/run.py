@@ -1,21 +1,19 @@
 """Simulation: traces are replayed against policies, and every step is priced by a device."""
 
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Required, Unpack
+from typing import TYPE_CHECKING, Any
 
 from clockhand import _engine
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import ReportedRows
-from clockhand.study.calls import in_python
+from clockhand.study.calls import asks
 from clockhand.study.columns import Schema, schema
 from clockhand.study.facts import Facts
-from clockhand.study.progress import Watching
 from clockhand.study.run import Options as EngineOptions
-from clockhand.study.run import Ran, Records, Study, run_study
-from clockhand.study.sampling import estimate_note, sample_text
-from clockhand.traces import READING, Reading, Traces
+from clockhand.study.run import Ran, Records, Study, called
+from clockhand.study.sampling import estimate_note
+from clockhand.traces import Traces
 
 if TYPE_CHECKING:
     import polars as pl
@@ -139,121 +137,15 @@ PAGES = Study(
 )
 
 
-class Options(Reading, total=False):
-    """What :func:`run_simulation` takes besides traces, and means by it."""
-
-    policies: Required[str | Sequence[str]]
-    frames: int | str | Iterable[int] | None
-    memory: str | float | Iterable[str | float] | None
-    reserve: int
-    page_size: int | str
-    device: str | os.PathLike[str]
-    bits: str
-    write_miss: str
-    flush_at_end: bool
-    bound_effort: float | str | None
-    hand_ns: int | None
-    fault_ns: int | None
-    gauge_every: int | None
-    sample: float | int | str | None
-    seed: int
-    jobs: int | None
-    watch: Watching
-    command: str | None
+@asks("pages")
+def run_simulation(traces: Traces, **options: Any) -> Simulation:
+    """Replay traces against policies and keep the facts for a report."""
+    is_gauged = options.get("gauge_every") is not None
+    return called(PAGES, traces, options, {"gauges": GAUGES_FILE} if is_gauged else None)
 
 
-@in_python(*READING)
-def run_simulation(
-    traces: Traces,
-    *,
-    policies: str | Sequence[str],
-    frames: int | str | Iterable[int] | None = None,
-    memory: str | float | Iterable[str | float] | None = None,
-    reserve: int = 0,
-    page_size: int | str = 4096,
-    device: str | os.PathLike[str] = "slc-nand",
-    bits: str = "exact",
-    write_miss: str = "fetch",
-    flush_at_end: bool = False,
-    bound_effort: float | str | None = None,
-    hand_ns: int | None = None,
-    fault_ns: int | None = None,
-    gauge_every: int | None = None,
-    sample: float | int | str | None = None,
-    seed: int = 0,
-    jobs: int | None = None,
-    watch: Watching = None,
-    command: str | None = None,
-    **reading: Unpack[Reading],
-) -> Simulation:
-    """Replay traces against policies and keep the facts for a report.
-
-    Args:
-        traces: One trace or several, as :class:`Trace` or as paths.
-        policies: Names with parameters, such as ``"craw:c=8,ghosts=literal"``; lists with commas,
-            ``"all"`` and patterns such as ``"clock*"`` too.
-        frames: Memory sizes in page frames, at least 1.
-        memory: Memory sizes as shares of the footprint (``0.05``, ``"5%"``, ``"1%..100%"``) or in
-            bytes (``"64MiB"``). Give either this or ``frames``.
-        reserve: Of the frames of each memory size, how many are kept free for write-backs that are
-            under way, as a pager does: policies, and ``bound``, have the rest, of which there must
-            be one. The rows' ``frames`` include them.
-        page_size: Bytes, a power of two, or text such as ``"4KiB"``.
-        device: Name with options, such as ``"scm:ratio=100"``, or a TOML file.
-        bits: ``"exact"``, or ``"mapped"`` or ``"sensed"`` for what real memory shows of references.
-        write_miss: ``"fetch"``, or ``"blind"`` if a write fault reads nothing.
-        flush_at_end: Whether dirty pages are written when the trace ends.
-        bound_effort: Seconds that ``bound`` and ``opt-feasible`` may take about for a memory size,
-            from 0 to 3600; 2 if not given. They stand for a number of steps, so that the result
-            does not depend on the machine.
-        hand_ns: Software overhead: nanoseconds that each hand movement adds to the I/O time. If
-            given, also 0, hand movements are counted, which takes longer: the frames that a policy
-            examines while it looks for a victim.
-        fault_ns: With ``bits="mapped"``: nanoseconds that each permission fault, by which an access
-            to a page in memory is seen, adds to the I/O time.
-        gauge_every: After how many faults the values by which policies adapt are sampled, from the
-            first fault on.
-        sample: Estimate from samples of the pages, with standard errors in the columns that end in
-            ``_standard_error``: a rate above 0 and up to 1 as a float or as text (``"1%"``), the
-            number of pages to follow as a whole number from 32, or ``"auto:1%"`` for the least
-            sample of each cell with which the standard error of its I/O time is below 1 % of it.
-        seed: Seed of policies with random choices and of samples, from 0; kept in the facts.
-        jobs: Threads, from 1 to 1024; all cores if not given.
-        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
-            ``False``.
-        command: The command line for the facts; the equivalent one if not given.
-        reading: How traces that are given as paths are read, and which requests of each trace are
-            wanted, as :class:`clockhand.traces.Reading` says.
-
-    Raises:
-        UsageError: something is unknown, out of range or contradictory.
-        ClockhandError: a trace cannot be read.
-    """
-    given = {
-        "policy": policies,
-        "frames": frames,
-        "memory": memory,
-        "reserve": reserve,
-        "page_size": page_size,
-        "device": device,
-        "bits": bits,
-        "write_miss": write_miss,
-        "flush_at_end": flush_at_end,
-        "bound_effort": bound_effort,
-        "hand_ns": hand_ns,
-        "fault_ns": fault_ns,
-        "gauge_every": gauge_every,
-        "sample": sample_text(sample),
-        "seed": seed,
-    }
-    return run_study(
-        PAGES, traces, given, jobs=jobs, watch=watch, command=command, reading=reading,
-        beside={} if gauge_every is None else {"gauges": GAUGES_FILE},
-    )  # fmt: skip
-
-
-@in_python(Options, like=run_simulation)
-def simulate(traces: Traces, **options: Unpack[Options]) -> "pl.DataFrame":
+@asks("pages")
+def simulate(traces: Traces, **options: Any) -> "pl.DataFrame":
     """Replay traces against policies, as :func:`run_simulation` does; only the rows.
 
     Returns:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any
 
 import polars as pl
 
@@ -12,7 +12,7 @@ from clockhand.report.reported import Reported
 from clockhand.studies.programs.findings import KERNEL, compared_device_reads, not_comparable
 from clockhand.studies.programs.kernel_swap import remove_leftover_swap
 from clockhand.studies.programs.machine import check_limits, check_machine, pageable
-from clockhand.studies.programs.options import ProgramOptions, ProgramSettings
+from clockhand.studies.programs.options import OPTIONS, ProgramSettings
 from clockhand.studies.programs.plan import Planned
 from clockhand.studies.programs.run import equivalent, run_facts
 from clockhand.studies.programs.samples import Live
@@ -74,7 +74,7 @@ def contenders(text: str) -> list[str]:
     return list(dict.fromkeys(entries("--compare", text)))
 
 
-@in_python(ProgramOptions, renamed={"compare": "policies", "swap_in_ram": "swap=None"})
+@in_python(*OPTIONS, renamed={"compare": "policies", "swap_in_ram": "swap=None"})
 def compare(
     command: Sequence[str],
     *,
@@ -83,7 +83,7 @@ def compare(
     live: Live | None = None,
     tell: Callable[[str], None] | None = None,
     made_by: str | None = None,
-    **options: Unpack[ProgramOptions],
+    **options: Any,
 ) -> PagedComparison:
     """Run a program once per policy, with the same memory, swap and reserve.
 
@@ -98,7 +98,7 @@ def compare(
         live: Opens what is called four times a second with the processes' statistics.
         tell: Called with a sentence before each run.
         made_by: The command line for the facts; the equivalent one if not given.
-        options: Memory, swap and so on, as :class:`ProgramOptions` says.
+        options: Memory, swap and so on, and how programs are paged.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory, or cannot be paged.

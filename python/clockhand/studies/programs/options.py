@@ -1,12 +1,15 @@
 """How programs are paged, whatever the policy: options, and what they come to."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypedDict
+from typing import Any, Self
 
 from clockhand import _engine
+from clockhand.study.calls import Argument
 from clockhand.study.limits import MAXIMUM_FRAMES, MAXIMUM_SEED, check_range
+from clockhand.study.options import Device
 from clockhand.study.sizes import bytes_text, parsed_bytes
 
 PAGE_BYTES = 4096
@@ -17,44 +20,54 @@ LARGEST_ADDRESS_SPACE_BYTES = 2**31 * PAGE_BYTES
 LEAST_TO_READ_AHEAD = 64
 
 
-class ProgramOptions(TypedDict, total=False):
-    """How programs are paged, whatever the policy.
-
-    Attributes:
-        memory: Bytes of each process, such as ``"16MiB"``. Give either this or ``frames``.
-        frames: The same in pages of 4 KiB.
-        swap: The file that pages go to; they are kept in RAM, compressed, if it is None.
-        swap_limit: The most bytes of it, such as ``"4GiB"``; no limit if not given.
-        reserve: Frames of each process that are kept for write-backs under way; as
-            :func:`kept_frames` says if not given.
-        read_ahead: Frames of each process that are kept for pages which are read before they are
-            asked for, with one that is; if not given as many again, or none if there are fewer
-            than 64 frames or pages stay in RAM.
-        bits: ``"sensed"``, the default: the kernel answers the access that sets a bit again, and
-            the pager looks; ``"mapped"``: the pager answers it.
-        address_space: The most that a process can have paged.
-        device: Whose ratio of write to read cost policies take as their ``c``.
-        emulate: A device, whose times reads and writes of the swap take; for pages in RAM. It is
-            also the ``device``.
-        seed: Seed of policies with random choices, from 0.
-    """
-
-    memory: str | None
-    frames: int | None
-    swap: str | os.PathLike[str] | None
-    swap_limit: str | None
-    reserve: int | None
-    read_ahead: int | None
-    bits: str
-    address_space: str
-    device: str | os.PathLike[str]
-    emulate: str | os.PathLike[str] | None
-    seed: int
+OPTIONS = (
+    Argument(
+        "memory", str | None, None,
+        'Bytes of each process, such as ``"16MiB"``. Give either this or ``frames``.',
+    ),
+    Argument("frames", int | None, None, "The same in pages of 4 KiB."),
+    Argument(
+        "swap", Device | None, None,
+        "The file that pages go to; they are kept in RAM, compressed, if it is None.",
+    ),
+    Argument(
+        "swap_limit", str | None, None,
+        'The most bytes of it, such as ``"4GiB"``; no limit if not given.',
+    ),
+    Argument(
+        "reserve", int | None, None,
+        "Frames of each process that are kept for write-backs under way; as :func:`kept_frames` "
+        "says if not given.",
+    ),
+    Argument(
+        "read_ahead", int | None, None,
+        "Frames of each process that are kept for pages which are read before they are asked for, "
+        "with one that is; if not given as many again, or none if there are fewer than 64 frames "
+        "or pages stay in RAM.",
+    ),
+    Argument(
+        "bits", str, "sensed",
+        '``"sensed"``, the default: the kernel answers the access that sets a bit again, and the '
+        'pager looks; ``"mapped"``: the pager answers it.',
+    ),
+    Argument("address_space", str, "8GiB", "The most that a process can have paged."),
+    Argument(
+        "device", Device, "slc-nand",
+        "Whose ratio of write to read cost policies take as their ``c``.",
+    ),
+    Argument(
+        "emulate", Device | None, None,
+        "A device, whose times reads and writes of the swap take; for pages in RAM. It is also the "
+        "``device``.",
+    ),
+    Argument("seed", int, 0, "Seed of policies with random choices, from 0."),
+)  # fmt: skip
+"""How programs are paged, whatever the policy."""
 
 
 @dataclass(frozen=True)
 class ProgramSettings:
-    """Checked :class:`ProgramOptions`."""
+    """Checked options of a program."""
 
     frames: int
     swap: Path | None
@@ -68,32 +81,33 @@ class ProgramSettings:
     seed: int
 
     @classmethod
-    def parse(cls, options: ProgramOptions) -> Self:
+    def parse(cls, options: Mapping[str, Any]) -> Self:
         """Check options.
 
         Raises:
             UsageError: something is out of range or contradictory.
         """
-        frames = _frames(options.get("memory"), options.get("frames"))
-        reserve = options.get("reserve")
+        given: dict[str, Any] = {one.keyword: one.default for one in OPTIONS} | dict(options)
+        frames = _frames(given["memory"], given["frames"])
+        reserve = given["reserve"]
         if reserve is None:
             reserve = kept_frames(frames)
         check_range("--reserve", reserve, 0, frames - 1)
-        swap, limit = options.get("swap"), options.get("swap_limit")
-        read_ahead = options.get("read_ahead")
+        swap, limit = given["swap"], given["swap_limit"]
+        read_ahead = given["read_ahead"]
         if read_ahead is None:
             read_ahead = _frames_to_read_ahead(frames, reserve) if swap is not None else 0
         check_range("--read-ahead", read_ahead, 0, frames - reserve - 1)
-        bits = options.get("bits", "sensed")
+        bits = given["bits"]
         if bits not in ("mapped", "sensed"):
             raise _engine.UsageError(f"--bits {bits!r} is unknown; give mapped or sensed")
-        emulate = options.get("emulate")
+        emulate = given["emulate"]
         if emulate is not None and swap is not None:
             raise _engine.UsageError(
                 f"--emulate {os.fspath(emulate)} is for pages that stay in RAM, and a swap file "
                 "has times of its own; give --swap-in-ram"
             )
-        seed = options.get("seed", 0)
+        seed = given["seed"]
         check_range("--seed", seed, 0, MAXIMUM_SEED)
         return cls(
             frames=frames,
@@ -102,8 +116,8 @@ class ProgramSettings:
             reserve=reserve,
             read_ahead=read_ahead,
             bits=bits,
-            address_space_bytes=_address_space(options.get("address_space", "8GiB")),
-            device=os.fspath(options.get("device", "slc-nand") if emulate is None else emulate),
+            address_space_bytes=_address_space(given["address_space"]),
+            device=os.fspath(given["device"] if emulate is None else emulate),
             emulate=None if emulate is None else os.fspath(emulate),
             seed=seed,
         )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack, cast
+from typing import Any, cast
 
 import polars as pl
 
@@ -19,7 +19,7 @@ from clockhand.report.reported import Reported
 from clockhand.studies.programs.findings import device_reads, unpaged
 from clockhand.studies.programs.kernel_swap import remove_leftover_swap
 from clockhand.studies.programs.machine import check_limits, check_machine, pageable
-from clockhand.studies.programs.options import ProgramOptions, ProgramSettings
+from clockhand.studies.programs.options import OPTIONS, ProgramSettings
 from clockhand.studies.programs.pager import preloading, started_pager, swap_notes
 from clockhand.studies.programs.plan import Planned
 from clockhand.studies.programs.replay import replayed
@@ -78,7 +78,7 @@ class PagedRun(Reported):
         return specifications(self.rows, self.samples, self.gauges)
 
 
-@in_python(ProgramOptions, renamed={"swap_in_ram": "swap=None"})
+@in_python(*OPTIONS, renamed={"swap_in_ram": "swap=None"})
 def run(
     command: Sequence[str],
     *,
@@ -88,7 +88,7 @@ def run(
     live: Live | None = None,
     progress: Progress | None = None,
     made_by: str | None = None,
-    **options: Unpack[ProgramOptions],
+    **options: Any,
 ) -> PagedRun:
     """Run a program whose memory a policy pages, and replay its references in the simulator.
 
@@ -103,7 +103,7 @@ def run(
         live: Opens what is called four times a second with the processes' statistics.
         progress: Opens what is called now and then with the progress of the simulation.
         made_by: The command line for the facts; the equivalent one if not given.
-        options: Memory, swap and so on, as :class:`ProgramOptions` says.
+        options: Memory, swap and so on, and how programs are paged.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory, or cannot be paged.

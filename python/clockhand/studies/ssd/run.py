@@ -1,9 +1,8 @@
 """Write buffers on flash drives: what traces turn into, at the traces' own addresses."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any
 
 import polars as pl
 
@@ -11,12 +10,11 @@ from clockhand import _engine
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import ReportedRows
 from clockhand.studies.ssd.findings import FAMILY
-from clockhand.study.calls import in_python
+from clockhand.study.calls import asks
 from clockhand.study.columns import schema
 from clockhand.study.facts import SsdRunFacts
-from clockhand.study.progress import Watching
-from clockhand.study.run import Ran, Study, run_study
-from clockhand.traces import READING, Reading, Traces
+from clockhand.study.run import Ran, Study, called
+from clockhand.traces import Traces
 
 SSD_SCHEMA = schema("ssd")
 """Names, order and types of the columns of a result; the first sixteen are the contract."""
@@ -91,83 +89,13 @@ SSD = Study(
 )
 
 
-@in_python(*READING)
-def run_ssd(
-    traces: Traces,
-    *,
-    buffers: str | Sequence[str],
-    ssds: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = "dnv-textbook",
-    precondition: str = "fill",
-    map: str = "original",
-    drain: bool = False,
-    repeat: int | str = 1,
-    endurance: int | None = None,
-    seed: int = 0,
-    timed: bool = False,
-    arrivals: str = "trace",
-    clamp_times: bool = False,
-    latencies: str | os.PathLike[str] | None = None,
-    every: str | None = None,
-    jobs: int | None = None,
-    watch: Watching = None,
-    command: str | None = None,
-    **reading: Unpack[Reading],
-) -> SsdRun:
+@asks("ssd")
+def run_ssd(traces: Traces, **options: Any) -> SsdRun:
     """Put write buffers in front of flash drives and count what traces turn into.
 
-    Args:
-        traces: One trace or several, as :class:`Trace` or as paths. Addresses are the trace's own;
-            its streams get ranges of their own that begin with a block.
-        buffers: Names with their size and parameters, such as
-            ``"clock-dnv:total=16MiB,dram_share=0.1"``. ``total`` is in pages, bytes with a unit or
-            a share of the trace's footprint (``"10%"``).
-        ssds: Drives with options, such as ``"dnv-textbook:size=8GiB"``, or TOML files.
-        precondition: How drives are aged: ``"fill"``, ``"random:N"`` (filled, then N drive writes),
-            ``"random"`` (until steady) or ``"none"``.
-        map: Where addresses beyond a drive's end go: ``"original"`` refuses them, ``"wrap"`` takes
-            blocks modulo the drive's, ``"compact"`` numbers the touched blocks.
-        drain: Whether dirty pages are written when the trace ends.
-        repeat: How often each trace is run, one time after the other; or ``"until-steady"``: until
-            the write amplification of a drive write differs by less than 1 % from that of the one
-            before, for at most 100 of them. Counts are of all repetitions together.
-        endurance: Erases that a block endures; the profile's if not given.
-        seed: Seed of ageing and of victim rules with random choices, from 0.
-        timed: Whether every operation is timed: latencies, throughput and utilisation beside the
-            counts. The drive's read, program and erase times are needed; ``buffers="none"`` is
-            possible. The four arguments below are of timed runs only.
-        arrivals: How requests arrive: ``"trace"`` (when it says), ``"trace:SPEED"`` (so many times
-            as fast), ``"rate:X"`` (X a second) or ``"closed:Q"`` (Q on their way at any time).
-        clamp_times: Whether a time below the one before becomes that, instead of an error.
-        latencies: A file, ``.parquet`` or ``.csv``, that gets a row per request with what it waited
-            for.
-        every: A span such as ``"10ms"``: a row per window of time instead of one per run.
-        jobs: Threads, from 1 to 1024; all cores if not given.
-        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
-            ``False``.
-        command: The command line for the facts; the equivalent one if not given.
-        reading: How traces that are given as paths are read, and which requests of each trace are
-            wanted; see :class:`clockhand.traces.Reading`.
-
-    Raises:
-        UsageError: something is unknown, out of range or contradictory.
-        ClockhandError: a trace or a drive's file cannot be read.
+    Addresses are the trace's own; its streams get ranges of their own that begin with a block.
     """
-    given = {
-        "buffer": buffers,
-        "ssd": ssds,
-        "precondition": precondition,
-        "map": map,
-        "drain": drain,
-        "repeat": repeat,
-        "endurance": endurance,
-        "seed": seed,
-        "timed": timed,
-        "arrivals": arrivals,
-        "clamp_times": clamp_times,
-        "latencies": None if latencies is None else os.fspath(latencies),
-        "every": every,
-    }
-    return run_study(SSD, traces, given, jobs=jobs, watch=watch, command=command, reading=reading)
+    return called(SSD, traces, options)
 
 
 def _wear(columns: Mapping[str, Any], rows: pl.DataFrame) -> pl.DataFrame:

@@ -1,21 +1,19 @@
 """Two tiers of memory: traces under fast and slow memory that is loaded from in place."""
 
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any
 
 import polars as pl
 
 from clockhand import _engine
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import ReportedRows
-from clockhand.study.calls import in_python
+from clockhand.study.calls import asks
 from clockhand.study.columns import schema
 from clockhand.study.facts import Facts
-from clockhand.study.progress import Watching
-from clockhand.study.run import Ran, Study, run_study
-from clockhand.traces import READING, Reading, Traces
+from clockhand.study.run import Ran, Study, called
+from clockhand.traces import Traces
 
 TIER_SCHEMA = schema("tier")
 """Names, order and types of the columns of a result."""
@@ -28,9 +26,6 @@ COURSE_SCHEMA: Mapping[str, pl.DataType] = dict.fromkeys(
     pl.List(pl.UInt64()),
 )  # fmt: skip
 """Columns that a dataset keeps beside those of a result: what happened over time."""
-
-Listed = int | float | str | Iterable[int] | Iterable[float] | Iterable[str]
-"""One value, several, or a text of several with commas between them."""
 
 
 @dataclass(frozen=True)
@@ -94,89 +89,11 @@ TIER = Study(
 )
 
 
-@in_python(*READING)
-def tier(
-    traces: Traces,
-    *,
-    fast: Listed | None = None,
-    fast_frames: Listed | None = None,
-    slow: str | float | None = None,
-    slow_frames: int | None = None,
-    tiers: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = "cxl",
-    policies: str | Sequence[str] = "lru",
-    promote: str | Sequence[str] = "first-touch",
-    see: str = "all",
-    placement: str | None = None,
-    non_exclusive: bool = False,
-    first_touch: str = "zero",
-    migrate_limit: str | None = None,
-    ping_pong: int = 10000,
-    storage: str | os.PathLike[str] = "slc-nand",
-    trace_seconds: float | str | None = None,
-    page_size: Listed = "4KiB",
-    seed: int = 0,
-    jobs: int | None = None,
-    watch: Watching = None,
-    command: str | None = None,
-    **reading: Unpack[Reading],
-) -> Tiering:
+@asks("tier")
+def tier(traces: Traces, **options: Any) -> Tiering:
     """Run traces on two tiers of memory, for a grid of cells.
 
     Each page that a request touches is one access to one line of memory, served by the tier where
     the page is. Every list is a dimension of the grid.
-
-    Args:
-        traces: One trace or several, as :class:`Trace` or as paths.
-        fast: The fast tier: shares of the footprint (``"10%,25%"``) or sizes (``"1GiB"``); 0 is
-            none.
-        fast_frames: The fast tier in page frames, from 0. Give either this or ``fast``.
-        slow: The slow tier, as a share or a size; no limit if not given.
-        slow_frames: The slow tier in page frames. Give either this or ``slow``.
-        tiers: Profiles of both tiers, such as ``"cxl"``, ``"optane-dcpmm:migrate_ns=1000"`` or the
-            path of a TOML file.
-        policies: Who lives in the fast tier: page policies, whose victims are demoted, and
-            ``clock-dwf``, ``tpp``, ``memtis``, ``hemem``, ``static``, ``bound``.
-        promote: Which references to slow pages promote them under a page policy: ``never``,
-            ``first-touch``, ``write``, ``k-touch[:K[:W]]``, ``threshold[:T[:H]]``, ``tinylfu``.
-        see: What a page policy sees: ``all``, ``sample:N`` or ``bits:P``.
-        placement: Where new pages go: ``fast``, which it is if not given, ``slow``,
-            ``interleave:W:V`` or ``make-room``.
-        non_exclusive: A promoted page keeps its slow frame as a shadow until it is written.
-        first_touch: What a page's first reference costs: ``zero``, or ``read`` from storage.
-        migrate_limit: The most promotions: ``A/Pr`` in each P references, or ``XMB/s``.
-        ping_pong: References from a demotion to a promotion of the same page that is ping-pong.
-        storage: The device below.
-        trace_seconds: Seconds that the trace took, for years of life.
-        page_size: Bytes, powers of two, such as ``"4KiB,64KiB"``.
-        seed: Seed of policies with random choices, from 0.
-        jobs: Threads, from 1 to 1024; all cores if not given.
-        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
-            ``False``.
-        command: The command line for the facts; the equivalent one if not given.
-        reading: How traces that are given as paths are read, and which requests of each trace are
-            wanted; see :class:`clockhand.traces.Reading`.
-
-    Raises:
-        UsageError: something is unknown, out of range or contradictory.
-        ClockhandError: a trace cannot be read.
     """
-    given = {
-        "fast": fast,
-        "fast_frames": fast_frames,
-        "slow": slow,
-        "slow_frames": slow_frames,
-        "tiers": tiers,
-        "policy": policies,
-        "promote": promote,
-        "see": see,
-        "placement": placement,
-        "non_exclusive": non_exclusive,
-        "first_touch": first_touch,
-        "migrate_limit": migrate_limit,
-        "ping_pong": ping_pong,
-        "storage": storage,
-        "trace_seconds": trace_seconds,
-        "page_size": page_size,
-        "seed": seed,
-    }
-    return run_study(TIER, traces, given, jobs=jobs, watch=watch, command=command, reading=reading)
+    return called(TIER, traces, options)

@@ -4,16 +4,16 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack, cast
+from typing import Any, cast
 
 from clockhand import _engine
-from clockhand.studies.watch.playing import DEFAULT_LIMIT, MAXIMUM_SIDE_BY_SIDE, Playing
-from clockhand.study.calls import in_python
+from clockhand.studies.watch.playing import Playing, check_side_by_side, first_requests
+from clockhand.study.calls import READING, SHOWN, arguments, in_python
 from clockhand.study.facts import SsdRunFacts, equivalent_command
 from clockhand.study.options import checked
-from clockhand.study.progress import Watching, watched
-from clockhand.study.run import reading_warnings, run_facts, trace_facts
-from clockhand.traces import READING, Reading, Trace, reading_options, sources
+from clockhand.study.progress import watched
+from clockhand.study.run import parted, reading_warnings, run_facts, trace_facts
+from clockhand.traces import Trace, reading_options, sources
 
 
 @dataclass(frozen=True)
@@ -76,19 +76,17 @@ class WatchedBuffers(Playing):
         return render_buffers(self.requests, self.pages_per_block, self.courses, self.facts)
 
 
-@in_python(*READING)
+OPTIONS = ("precondition", "map", "drain", "seed")
+"""Those of ``ssd`` that are of one buffer, too."""
+
+
+@in_python(*arguments("ssd", OPTIONS), *SHOWN, *READING)
 def watch_buffers(
     trace: Trace | str | os.PathLike[str],
     *,
     buffers: str | Sequence[str],
     ssd: str | os.PathLike[str] | Sequence[str] = "dnv-textbook",
-    precondition: str = "fill",
-    map: str = "original",
-    drain: bool = False,
-    seed: int = 0,
-    watch: Watching = None,
-    command: str | None = None,
-    **reading: Unpack[Reading],
+    **options: Any,
 ) -> WatchedBuffers:
     """Watch one write buffer, or two on the same requests, step by step.
 
@@ -99,15 +97,7 @@ def watch_buffers(
             ``"clock-dnv:total=12,dram_share=0.5"``; ``total`` is in pages, bytes with a unit or a
             share of the footprint, at most 1,024 pages, and times the requests at most 2,000,000.
         ssd: One drive with options, such as ``"dnv-textbook:pages_per_block=4"``, or a TOML file.
-        precondition: How the drive is aged: ``"fill"``, ``"random:N"``, ``"random"`` or ``"none"``.
-        map: Where addresses beyond the drive's end go: ``"original"``, ``"wrap"`` or ``"compact"``.
-        drain: Whether dirty pages are written when the trace ends.
-        seed: Seed of ageing and of victim rules with random choices, from 0.
-        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
-            ``False``.
-        command: The command line for the facts; the equivalent one if not given.
-        reading: How a trace that is given as a path is read; see
-            :class:`clockhand.traces.Reading`.
+        options: As ``run_ssd`` has them, and how the trace is read.
 
     Returns:
         The steps; :meth:`WatchedBuffers.write_report` makes the page that plays them.
@@ -116,33 +106,21 @@ def watch_buffers(
         UsageError: something is unknown, out of range or contradictory.
         ClockhandError: the trace or the drive's file cannot be read.
     """
-    settings = {
-        "buffer": buffers,
-        "ssd": ssd,
-        "precondition": precondition,
-        "map": map,
-        "drain": drain,
-        "seed": seed,
-    }
-    options = checked("ssd", settings)
-    if len(options["buffer"]) > MAXIMUM_SIDE_BY_SIDE:
-        raise _engine.UsageError(
-            f"--buffer names {len(options['buffer'])} write buffers; give one, or two that stand "
-            "side by side"
-        )
-    if not isinstance(trace, Trace) and reading.get("limit") is None:
-        reading["limit"] = DEFAULT_LIMIT
-    with watched(watch) as told:
-        (source,) = sources(trace, watch=told, **reading)
-        result = _engine.watch_buffers(source, options, watch=told)
+    given, running, reading = parted(options)
+    settings = checked("ssd", {"buffer": buffers, "ssd": ssd, **given})
+    check_side_by_side("buffer", "write buffers", settings["buffer"])
+    with watched(running["watch"]) as told:
+        (source,) = sources(trace, watch=told, **first_requests(trace, reading))
+        result = _engine.watch_buffers(source, settings, watch=told)
+    command = running["command"]
     if command is None:
-        shown = {name: options[name] for name in settings}
+        shown = {name: settings[name] for name in ("buffer", "ssd", *OPTIONS)}
         command = equivalent_command("watch", [source.name], {**shown, **reading_options(reading)})
     return WatchedBuffers(
         requests=result["requests"],
         pages_per_block=result["pages_per_block"],
         courses=[_course(course) for course in result["courses"]],
-        facts=_facts(result, command, options),
+        facts=_facts(result, command, settings),
         warnings=reading_warnings([result["trace"]]),
     )
 

@@ -3,9 +3,12 @@
 import html
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 
+from clockhand import _engine
 from clockhand.study.files import publish
+from clockhand.traces import Reading, Trace
 
 DEFAULT_LIMIT = 1000
 """Requests that are watched if no limit is given."""
@@ -14,6 +17,21 @@ MAXIMUM_SIDE_BY_SIDE = 2
 
 PLAYER_HEIGHT = 720
 """Pixels of the frame in which a notebook shows the player."""
+
+
+def check_side_by_side(option: str, what: str, named: Sequence[str]) -> None:
+    """Refuse more than stand side by side on a page."""
+    if len(named) > MAXIMUM_SIDE_BY_SIDE:
+        raise _engine.UsageError(
+            f"--{option} names {len(named)} {what}; give one, or two that stand side by side"
+        )
+
+
+def first_requests(trace: object, reading: Reading) -> Reading:
+    """Have only the first requests of a path read, if it is not said how many."""
+    if not isinstance(trace, Trace) and reading.get("limit") is None:
+        reading["limit"] = DEFAULT_LIMIT
+    return reading
 
 
 class Playing(ABC):

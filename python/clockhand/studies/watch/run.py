@@ -4,18 +4,18 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack, cast
+from typing import Any, cast
 
 from clockhand import _engine
-from clockhand.studies.watch.playing import DEFAULT_LIMIT, MAXIMUM_SIDE_BY_SIDE, Playing
-from clockhand.study.calls import in_python
+from clockhand.studies.watch.playing import Playing, check_side_by_side, first_requests
+from clockhand.study.calls import READING, SHOWN, arguments, in_python
 from clockhand.study.facts import Facts, equivalent_command
-from clockhand.study.limits import MAXIMUM_SEED, check_range
-from clockhand.study.options import names_of
-from clockhand.study.progress import Watching, watched
-from clockhand.study.run import reading_warnings, run_facts, trace_facts
+from clockhand.study.limits import check_range
+from clockhand.study.options import names_of, options_of
+from clockhand.study.progress import watched
+from clockhand.study.run import parted, reading_warnings, run_facts, trace_facts
 from clockhand.study.selections import expanded
-from clockhand.traces import READING, Reading, Trace, reading_options, sources
+from clockhand.traces import Trace, reading_options, sources
 
 MAXIMUM_FRAMES = 1024
 
@@ -83,20 +83,17 @@ class Watched(Playing):
         return render(self.references, self.pages, self.frames, self.courses, self.facts)
 
 
-@in_python(*READING)
+OPTIONS = ("page_size", "device", "bits", "write_miss", "seed")
+"""Those of ``simulate`` that are of one policy, too."""
+
+
+@in_python(*arguments("pages", OPTIONS), *SHOWN, *READING)
 def watch_policies(
     trace: Trace | str | os.PathLike[str],
     *,
     policies: str | Sequence[str],
     frames: int,
-    page_size: int | str = 4096,
-    device: str | os.PathLike[str] = "slc-nand",
-    bits: str = "exact",
-    write_miss: str = "fetch",
-    seed: int = 0,
-    watch: Watching = None,
-    command: str | None = None,
-    **reading: Unpack[Reading],
+    **options: Any,
 ) -> Watched:
     """Watch one policy, or two on the same references, step by step.
 
@@ -105,16 +102,7 @@ def watch_policies(
             taken if ``limit`` is not given.
         policies: One or two, with parameters, such as ``"craw:c=8"``.
         frames: Page frames, from 1 to 1024; times the references at most 2,000,000.
-        page_size: Bytes, a power of two, or text such as ``"4KiB"``.
-        device: Name with options or a TOML file: some policies go by what it costs.
-        bits: ``"exact"``, or ``"mapped"`` or ``"sensed"`` for what real memory shows of references.
-        write_miss: ``"fetch"``, or ``"blind"`` if a write fault reads nothing.
-        seed: Seed of policies with random choices, from 0.
-        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
-            ``False``.
-        command: The command line for the facts; the equivalent one if not given.
-        reading: How a trace that is given as a path is read; see
-            :class:`clockhand.traces.Reading`.
+        options: As ``simulate`` has them, and how the trace is read.
 
     Returns:
         The steps; :meth:`Watched.write_report` makes the page that plays them.
@@ -124,25 +112,23 @@ def watch_policies(
         ClockhandError: the trace cannot be read.
     """
     check_range("--frames", frames, 1, MAXIMUM_FRAMES)
-    check_range("--seed", seed, 0, MAXIMUM_SEED)
+    given, running, reading = parted(options)
+    settings = {name: options_of("pages")[name].checked(given.get(name)) for name in OPTIONS}
     policies = expanded("--policy", policies, names_of("policies"))
-    if len(policies) > MAXIMUM_SIDE_BY_SIDE:
-        raise _engine.UsageError(
-            f"--policy names {len(policies)} policies; give one, or two that stand side by side"
-        )
-    if not isinstance(trace, Trace) and reading.get("limit") is None:
-        reading["limit"] = DEFAULT_LIMIT
-    page_bytes = _engine.parse_page_bytes(str(page_size))
-    options: dict[str, Any] = {"device": os.fspath(device), "bits": bits, "write_miss": write_miss}
-    with watched(watch) as told:
-        (source,) = sources(trace, watch=told, **reading)
+    check_side_by_side("policy", "policies", policies)
+    seed = settings.pop("seed")
+    page_bytes = _engine.parse_page_bytes(settings.pop("page_size"))
+    with watched(running["watch"]) as told:
+        (source,) = sources(trace, watch=told, **first_requests(trace, reading))
         result = _engine.watch_policies(
-            source, policies, frames=frames, page_bytes=page_bytes, seed=seed, watch=told, **options
-        )
+            source, policies, frames=frames, page_bytes=page_bytes, seed=seed, watch=told,
+            **settings,
+        )  # fmt: skip
+    command = running["command"]
     if command is None:
-        settings = {"frames": frames, "page_size": page_bytes, "seed": seed, **options}
+        shown = {"frames": frames, "page_size": page_bytes, "seed": seed, **settings}
         command = equivalent_command(
-            "watch", [source.name], {"policy": policies, **settings, **reading_options(reading)}
+            "watch", [source.name], {"policy": policies, **shown, **reading_options(reading)}
         )
     trace_read = result["trace"]
     return Watched(
@@ -150,7 +136,7 @@ def watch_policies(
         pages=result["pages"],
         frames=frames,
         courses=[_course(course) for course in result["courses"]],
-        facts=_facts(result, command, page_bytes, seed, {"frames": frames, **options}),
+        facts=_facts(result, command, page_bytes, seed, {"frames": frames, **settings}),
         warnings=reading_warnings([trace_read]),
     )
 

@@ -1,0 +1,63 @@
+//! How a trace is read that is given by its path, and which of its requests are wanted.
+
+use crate::options::{Domain, options};
+
+options! {
+    /// What every command takes that reads traces, beside their paths.
+    pub struct ReadingOptions {
+        /// Format of the traces, or csv: and the columns of a table, such as
+        /// csv:sep=;,op=cmd,address=lba*512,size=bytes,time=when:ms. See: clockhand formats csv.
+        ///
+        /// The name of their format (see :func:`clockhand.formats`), or the columns of a table; found by content if not
+        /// given.
+        trace_format: Option<String> = Domain::Format;
+        /// Take requests as reads where a trace does not tell their operation.
+        ///
+        /// Whether requests are reads where a trace does not tell their operation; such traces are refused otherwise.
+        assume_reads: bool = Domain::Flag;
+        /// Take the reads or the writes alone, or only the pages of a captured program that would go to swap.
+        ///
+        /// ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that would go to swap.
+        only: Option<String> = Domain::Word { words: &["reads", "writes", "anonymous"] };
+        /// Take these streams alone, such as 0,3-5. See: clockhand trace info.
+        ///
+        /// Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as ``"0,3-5"``.
+        streams: Option<String> = Domain::Sizes;
+        /// Leave out this many of the chosen requests.
+        ///
+        /// Requests that are passed over at the start.
+        skip: u64 = Domain::Whole { least: 0, most: u64::MAX }, "0";
+        /// Take this many of the requests that are left.
+        ///
+        /// Requests that are taken then; no limit if None.
+        limit: Option<u64> = Domain::Whole { least: 0, most: u64::MAX };
+        /// For traces with record classes; what a store-miss fill is. paper: nothing; bus: a read; fault: a write. paper if not
+        /// given.
+        ///
+        /// What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing (the default where there are
+        /// classes); ``"bus"``, a read; ``"fault"``, a write.
+        view: Option<String> = Domain::Text;
+        /// Whether instruction fetches of such traces are part; yes if not given.
+        ///
+        /// Whether the instruction fetches of such a trace are part of it; they are if not given.
+        fetches: Option<bool> = Domain::Answer;
+        /// Read all files, and those in folders, as one trace, in the order of time if they have times.
+        ///
+        /// Whether all files, and those in folders, are one trace; each is a trace of its own if not.
+        as_one: bool = Domain::Flag;
+        /// The order of --as-one. files: one after the other, as they are named.
+        ///
+        /// Of files as one trace: ``"time"`` (if not given), where all have times, or ``"files"``, one after the other.
+        order: Option<String> = Domain::Word { words: &["time", "files"] };
+        /// How much memory what is made of a trace may take, cells at work too; half of the machine's if not given.
+        ///
+        /// How much memory what is made of the trace may take, such as ``"4GiB"``, at least 16 MiB; half of the machine's if not
+        /// given.
+        memory_limit: Option<String> = Domain::Text;
+        /// Keep references in files in this folder, for traces that are larger than memory.
+        ///
+        /// A folder in which :func:`clockhand.simulate` keeps the references, in files without names, so that a trace may be
+        /// larger than memory; in memory if not given.
+        scratch: Option<String> = Domain::File;
+    }
+}
