@@ -58,30 +58,30 @@ Emulate = Annotated[
     str | None,
     typer.Option(
         metavar="NAME[:option=value,...]|FILE.toml",
-        help="With --swap-in-ram: reads and writes take a device's times, and policies its costs. "
-        "See: clockhand devices.",
+        help="With --swap-in-ram: reads and writes take the times of this device, and policies its "
+        "costs. See: clockhand devices.",
     ),
 ]
 Reserve = Annotated[
     int | None,
     typer.Option(
-        help="Frames that are kept for write-backs under way; if not given a 32nd of all, at most "
-        "64, and below 512 frames a sixteenth, at most 16."
+        help="Frames that are kept free for write-backs under way. If not given: a 32nd of all, at "
+        "most 64; below 512 frames a sixteenth, at most 16."
     ),
 ]
 ReadAhead = Annotated[
     int | None,
     typer.Option(
-        help="Frames that are kept for pages which are read beside one that is asked for; if not "
-        "given as many as for --reserve, and none with --swap-in-ram."
+        help="Frames for pages that are read before they are needed. If not given: as many as for "
+        "--reserve, and none with --swap-in-ram."
     ),
 ]
 Bits = Annotated[
     str,
     typer.Option(
         metavar="sensed|mapped",
-        help="Who answers an access that sets a bit again: the kernel, and the pager looks when "
-        "the policy asks, or the pager.",
+        help="How a policy sees hits. sensed: the kernel serves them, and the pager looks when the "
+        "policy asks; mapped: the pager serves them.",
     ),
 ]
 AddressSpace = Annotated[
@@ -98,7 +98,7 @@ Simulate = Annotated[
     ),
 ]
 LiveOption = Annotated[
-    bool, typer.Option("--live", help="Show faults, write-backs and area sizes meanwhile.")
+    bool, typer.Option("--live", help="Show faults, write-backs and area sizes while it runs.")
 ]
 Compare = Annotated[
     str | None,
@@ -109,7 +109,8 @@ Compare = Annotated[
     ),
 ]
 Repeat = Annotated[
-    int | None, typer.Option(help="Run all of --compare so often, in turns; 1 if not given.")
+    int | None,
+    typer.Option(help="Run each contender of --compare this many times, in turns; 1 if not given."),
 ]
 
 
