@@ -37,7 +37,7 @@ test: setup .venv/test.stamp ## Run all tests, of Rust, Python, the command and 
 	cargo test --profile quick --workspace --locked
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-torture: setup .venv/test.stamp ## Try 5,000 damaged inputs and command lines (SEED=2 tries others), and power cuts of serve
+torture: setup .venv/test.stamp ## Try 5,000 damaged inputs and command lines (SEED=2 tries others), and crashes of serve (hours)
 	CLOCKHAND_TRIALS=5000 CLOCKHAND_TRIALS_SEED=$(or $(SEED),1) $(BIN)/python -m pytest python/tests/test_trials.py
 	CLOCKHAND_MODEL_EFFORT=20 CLOCKHAND_MODEL_REQUESTS=5 CLOCKHAND_KILLS=2000 cargo test --profile quick --locked --package clockhand-serve
 
