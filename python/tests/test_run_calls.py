@@ -20,6 +20,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 PROGRAMS = Path(__file__).with_name("programs")
+PRELOAD_PROGRAMS = PROGRAMS.parents[2] / "crates/preload/tests/preload/programs"
 PAGED = ["--policy", "clock", "--frames", "128", "--swap-in-ram", "--no-simulate"]
 
 
@@ -31,10 +32,10 @@ def needed(program: str) -> str:
     return found
 
 
-def built(folder: Path, name: str, *flags: str) -> str:
-    """Compile one of the programs beside this file."""
+def built(folder: Path, name: str, *flags: str, sources: Path = PROGRAMS) -> str:
+    """Compile one of the programs beside this file, or of others."""
     program = folder / name
-    command = [needed("cc"), "-O1", "-pthread", *flags, "-o", program, PROGRAMS / f"{name}.c"]
+    command = [needed("cc"), "-O1", "-pthread", *flags, "-o", program, sources / f"{name}.c"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0 and flags:
         pytest.skip(f"the compiler refuses {' '.join(flags)}: {done.stderr.splitlines()[-1]}")
@@ -58,6 +59,18 @@ def test_what_own_instructions_do_to_paged_mappings_ends_the_program_with_a_sent
     assert first == [f"clockhand: {last.split(': ', 1)[1].rstrip('.')}"], run.err
     assert last.startswith("own_mappings (process "), run.err
     assert "the pager has ended" not in run.err
+
+
+# Nothing but zeros could be mapped over paged memory.
+@pytest.mark.parametrize("bits", ["sensed", "mapped"])
+def test_reserved_memory_is_paged_and_takes_whatever_is_mapped_over_it(
+    clockhand: Clockhand, tmp_path: Path, bits: str
+) -> None:
+    program = built(tmp_path, "reserved", sources=PRELOAD_PROGRAMS)
+    plain = subprocess.run([program], capture_output=True)
+    run = clockhand("run", *PAGED, "--bits", bits, "--quiet", "--", program)
+    assert (run.code, run.out) == (0, plain.stdout), run.err
+    assert b": NO" not in plain.stdout
 
 
 # The kernel does not wait for a page of a thread that ends. Whoever locked next waited for ever.

@@ -14,7 +14,8 @@
 //!   each with [`UNMAPPED`]; at last it may send an [`Unmap`] that [ends](Unmap::ends) the thread that receives it, or the
 //!   program, and expects no answer. The connection lasts as long as the program's memory: when it ends for the program, the
 //!   pager is gone; when it ends for the pager, the program has ended, or has been replaced by exec.
-//! * [`RequestKind::Discard`], [`RequestKind::Part`] and [`RequestKind::Unpaged`]: answered with one [`Reply`].
+//! * [`RequestKind::Discard`], [`RequestKind::GiveAway`], [`RequestKind::Part`] and [`RequestKind::Unpaged`]: answered with
+//!   one [`Reply`].
 //! * [`RequestKind::BeginFork`]: answered with one [`Reply`]. From then on no page changes until the program sends
 //!   [`RequestKind::EndFork`] over the same connection, which is answered with another [`Reply`], or closes it. The
 //!   copy for the child lasts as long as the connection is open, for parent or child.
@@ -41,7 +42,7 @@ pub const NO_TOKEN: Token = [0; 2];
 pub const PAGE_BYTES: usize = 4096;
 
 /// Changes whenever a structure or its meaning changes.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// What a program wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +62,8 @@ pub enum RequestKind {
     Part = 5,
     /// The program is about to end, and has this much unpaged memory.
     Unpaged = 6,
+    /// As [`RequestKind::Discard`], and the program maps something else over these pages: the pager watches them no longer.
+    GiveAway = 7,
 }
 
 /// The first packet of a connection.
@@ -79,9 +82,9 @@ pub struct Request {
     pub memory: Token,
     /// Attach, EndFork: the token that BeginFork was answered with, or [`NO_TOKEN`].
     pub fork: Token,
-    /// Discard: the first page, counted from the start of the memory.
+    /// Discard, GiveAway: the first page, counted from the start of the memory.
     pub first_page: u64,
-    /// Discard: how many pages. Part: 1 if the program chooses where it runs, 0 if it asks. Unpaged: how many pages, but not
+    /// Discard, GiveAway: how many pages. Part: 1 if the program chooses where it runs, 0 if it asks. Unpaged: how many pages, but not
     /// of the pager.
     pub pages: u64,
     /// Attach: the program's name, filled up with zeros.

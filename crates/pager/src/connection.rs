@@ -17,7 +17,8 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-use crate::driver::{Bits, Command, Control, Driver, channel_of_control};
+use crate::driver::{Bits, Command, Control, Driver, ForkCopy, channel_of_control};
+use crate::given_away::GivenAway;
 use crate::inherited_socket::{Peer, random_token};
 use crate::memory_file::{MemoryFile, are_pages_single};
 use crate::parts::{Event, EventSink, InitialPages, Parts};
@@ -95,7 +96,7 @@ fn answer(
             serve_memory(shared, request, descriptor, peer)?;
             Ok(None)
         }
-        kind if kind == RequestKind::Discard as u32 => {
+        kind if kind == RequestKind::Discard as u32 || kind == RequestKind::GiveAway as u32 => {
             discard(shared, &control()?, request)?;
             Ok(Some(Reply::ZERO))
         }
@@ -132,12 +133,7 @@ fn check_user(shared: &Shared, request: &Request, peer: &Peer) -> Result<(), Ref
 
 /// Tells a program that its copy is ready, and serves the rest of the fork. However the connection ends, pages may
 /// change again afterwards, and a copy that no child has asked for is released.
-fn serve_fork(
-    shared: &Shared,
-    control: &Control,
-    copies: InitialPages,
-    connection: BorrowedFd<'_>,
-) {
+fn serve_fork(shared: &Shared, control: &Control, copies: ForkCopy, connection: BorrowedFd<'_>) {
     let fork = shared.keep_for_child(copies);
     let begun = send_packet(connection, &Reply { fork, ..Reply::ZERO }, None);
     let mut end = Request::ZERO;
@@ -163,7 +159,9 @@ fn discard(shared: &Shared, control: &Control, request: &Request) -> Result<(), 
     let (done, is_done) = channel();
     let (first, pages) = (PageId(request.first_page as u32), request.pages as u32);
     let ended = || "the paged memory has ended".to_owned();
-    control.command(Command::Discard { first, pages, done }).map_err(|_| ended())?;
+    let is_given_away = request.kind == RequestKind::GiveAway as u32;
+    let command = Command::Discard { first, pages, is_given_away, done };
+    control.command(command).map_err(|_| ended())?;
     is_done.recv().map_err(|_| ended())?.map_err(|error| error.to_string())
 }
 
@@ -174,7 +172,7 @@ fn part(control: &Control, for_good: bool) -> Result<(), String> {
     is_done.recv().map_err(|_| ended(()))
 }
 
-fn begin_fork(control: &Control) -> Result<InitialPages, String> {
+fn begin_fork(control: &Control) -> Result<ForkCopy, String> {
     let (done, is_done) = channel();
     let ended = || "the paged memory has ended".to_owned();
     control.command(Command::BeginFork { done }).map_err(|_| ended())?;
@@ -242,18 +240,26 @@ fn serve_memory(
     let base = mapped.address;
     let socket = connection.try_clone().map_err(kernel)?;
     let unmapper = Unmapper::InProgram { socket, unanswered: 0 };
-    let translations = map.map(|map| map.at(base, userfault.lets_writes_go_on()));
-    let program = UserfaultMemory::new(file, userfault.clone(), base, process, unmapper, bits)
-        .map_err(kernel)?;
     let events: Box<dyn EventSink> = match &shared.log {
         Some(log) => log.sink(memory as u32, base),
         None => Box::new(|_: Event| {}),
     };
-    let initial = match is_fork {
+    let ForkCopy { pages: initial, given_away } = match is_fork {
         true => shared.take_copy(request.fork).ok_or(no_copy)?,
-        false => InitialPages::new(),
+        false => ForkCopy { pages: InitialPages::new(), given_away: GivenAway::default() },
     };
-    let program = Box::new(program);
+    let program = UserfaultMemory::new(
+        file,
+        userfault.clone(),
+        base,
+        process,
+        unmapper,
+        bits,
+        given_away.clone(),
+    );
+    let program = Box::new(program.map_err(kernel)?);
+    let translations =
+        map.map(|map| map.at(base, userfault.lets_writes_go_on(), given_away.clone()));
     let pager = shared.settings.build(Parts { program, translations, store, events, initial });
     send_packet(connection.as_fd(), &Reply { memory: token, ..Reply::ZERO }, None)
         .map_err(kernel)?;
@@ -271,6 +277,7 @@ fn serve_memory(
         process,
         interrupts,
         seems_deserted,
+        given_away,
     }
     .run();
     drop(ends);

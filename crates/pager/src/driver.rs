@@ -18,6 +18,7 @@ use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::affinity::{Affinity, code_of_deserted, is_running};
+use crate::given_away::GivenAway;
 use crate::interrupts::Interrupts;
 use crate::load_control::LoadControl;
 use crate::pager::{FrameShares, Pager};
@@ -148,16 +149,23 @@ impl Visitor for Build {
 
 /// What other threads ask of a pager's thread.
 pub(crate) enum Command {
-    /// Forget these pages.
-    Discard { first: PageId, pages: u32, done: Sender<Result<(), PagerError>> },
+    /// Forget these pages, and watch them no longer if they are given away.
+    Discard { first: PageId, pages: u32, is_given_away: bool, done: Sender<Result<(), PagerError>> },
     /// Let the program's threads run where they may, for good or for now.
     Part { for_good: bool, done: Sender<()> },
     /// Copy all pages and let none change.
-    BeginFork { done: Sender<Result<InitialPages, PagerError>> },
+    BeginFork { done: Sender<Result<ForkCopy, PagerError>> },
     /// Let pages change again.
     EndFork,
     /// End.
     Stop,
+}
+
+/// What the memory of a forked child begins with.
+pub(crate) struct ForkCopy {
+    pub(crate) pages: InitialPages,
+    /// Where the program has mapped something else.
+    pub(crate) given_away: GivenAway,
 }
 
 /// What is known of a paged memory outside its thread.
@@ -256,6 +264,8 @@ pub(crate) struct Driver {
     pub(crate) interrupts: Option<Interrupts>,
     /// True if the program seemed to be [deserted](code_of_deserted) when it was looked at last.
     pub(crate) seems_deserted: bool,
+    /// Where the program has mapped something else.
+    pub(crate) given_away: GivenAway,
 }
 
 impl Driver {
@@ -469,8 +479,11 @@ impl Driver {
                         .as_ref()
                         .is_some_and(|program| !has_hung_up(program.as_fd())) => {}
                 None => return Ok(true),
-                Some(Command::Discard { first, pages, done }) => {
-                    let _ = done.send(self.pager.discard(first, pages));
+                Some(Command::Discard { first, pages, is_given_away, done }) => {
+                    let _ = done.send(match is_given_away {
+                        true => self.pager.give_away(first, pages),
+                        false => self.pager.discard(first, pages),
+                    });
                 }
                 Some(Command::Part { for_good, done }) => {
                     affinity.release();
@@ -485,6 +498,8 @@ impl Driver {
                     self.channel.activity.begin(Asked::Fork);
                     let copies = self.pager.copy_for_fork();
                     is_frozen = copies.is_ok();
+                    let given_away = self.given_away.copied();
+                    let copies = copies.map(|pages| ForkCopy { pages, given_away });
                     if !is_frozen {
                         self.channel.activity.end();
                     }

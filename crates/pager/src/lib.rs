@@ -42,6 +42,7 @@ mod connection;
 mod device_reads;
 mod driver;
 mod frames;
+mod given_away;
 mod inherited_socket;
 mod interrupts;
 mod load_control;

@@ -513,7 +513,10 @@ impl Pager {
         let is_discarded = |page: PageId| (first.0..end).contains(&page.0);
         self.wait_for_writes_of(is_discarded)?;
         self.withdraw(|page, _| is_discarded(page));
-        for page in (first.0..end).map(PageId) {
+        // Of memory that is reserved and given back most was never used.
+        let used = (first.0..end).map(PageId).filter(|&page| self.pages.is_used(page));
+        let used: Vec<_> = used.collect();
+        for &page in &used {
             if let Some(slot) = self.pages.slot(page) {
                 self.store.release(slot);
                 self.pages.set_slot(page, None);
@@ -525,9 +528,23 @@ impl Pager {
         self.read_ahead.waiting.retain(|waiting| !is_discarded(waiting.page));
         self.left.retain(|&left| !is_discarded(left));
         self.forget_discovered(is_discarded);
-        self.forbid_writes_of_freed(first.0..end)?;
+        self.forbid_writes_of_freed(used)?;
         self.counts.discarded_pages += u64::from(pages);
         Ok(self.program.forget(first, pages)?)
+    }
+
+    /// Forgets the content of pages over which the program maps something else: they are neither watched nor touched from now on.
+    /// One that is in a frame leaves it as a page that is not used.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pager::discard`], or if the memory cannot do without them.
+    pub fn give_away(&mut self, first: PageId, pages: u32) -> Result<(), PagerError> {
+        self.discard(first, pages)?;
+        // What the program does later must not reach what it maps there.
+        self.finish_all_unmapping()?;
+        self.finish_drops()?;
+        Ok(self.program.give_away(first, pages)?)
     }
 
     /// Puts a copy of all pages into slots, and forbids all writes until the next access is served.

@@ -64,6 +64,16 @@ pub trait ProgramMemory: Send {
     /// If the memory cannot be given back.
     fn forget(&mut self, first: PageId, pages: u32) -> io::Result<()>;
 
+    /// The program is about to map something else over pages without content, which are neither watched nor touched from now
+    /// on: what is done to them is nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the memory cannot do without them.
+    fn give_away(&mut self, _first: PageId, _pages: u32) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Begins to drop translations; the contents stay. Empties the list.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use clockhand_policy::PageId;
 use rustix::mm::munmap;
 
 use crate::driver::{Bits, Command, Control, Driver, Progress, Settings, channel_of_control};
+use crate::given_away::GivenAway;
 use crate::memory_file::{MemoryFile, are_pages_single};
 use crate::parts::{EventSink, InitialPages, Parts};
 use crate::store::Store;
@@ -101,10 +102,18 @@ impl PagedRegion {
         let file = MemoryFile::new(pages)?;
         let base = file.map_again()?;
         let address = base.as_ptr() as u64;
-        let translations = map.map(|map| map.at(address, userfault.lets_writes_go_on()));
+        let translations =
+            map.map(|map| map.at(address, userfault.lets_writes_go_on(), GivenAway::default()));
         let unmapper = Unmapper::Here(base);
-        let program =
-            UserfaultMemory::new(file, userfault.clone(), address, process, unmapper, bits)?;
+        let program = UserfaultMemory::new(
+            file,
+            userfault.clone(),
+            address,
+            process,
+            unmapper,
+            bits,
+            GivenAway::default(),
+        )?;
         let (control, channel) = channel_of_control()?;
         let (program, initial) = (Box::new(program), InitialPages::new());
         let parts = Parts { program, translations, store, events, initial };
@@ -124,6 +133,7 @@ impl PagedRegion {
                     process,
                     interrupts: None,
                     seems_deserted: false,
+                    given_away: GivenAway::default(),
                 };
                 if let Some(failure) = driver.run().failure {
                     watch.end_process(&failure);
@@ -157,7 +167,13 @@ impl PagedRegion {
             "the pages are in the region"
         );
         let (done, is_done) = channel();
-        self.control.command(Command::Discard { first: PageId(first), pages, done })?;
+        let is_given_away = false;
+        self.control.command(Command::Discard {
+            first: PageId(first),
+            pages,
+            is_given_away,
+            done,
+        })?;
         is_done.recv().map_err(io::Error::other)?.map_err(io::Error::other)
     }
 

@@ -13,10 +13,10 @@ use rustix::process::geteuid;
 use crate::anonymous::anonymous_bytes;
 use crate::connection::serve_connection;
 use crate::device_reads::{DeviceReads, Means, sentence};
-use crate::driver::{Bits, Command, Control, Progress, Settings};
+use crate::driver::{Bits, Command, Control, ForkCopy, Progress, Settings};
 use crate::inherited_socket::{InheritedSocket, random_token};
 use crate::interrupts::Interrupts;
-use crate::parts::{EventSink, InitialPages};
+use crate::parts::EventSink;
 use crate::store::{CompressedRam, EmulatedDevice, Store, StoreError, SwapFile};
 use crate::unpaged::Unpaged;
 use crate::watchdog::Watchdog;
@@ -128,7 +128,7 @@ pub(crate) struct Shared {
     pub(crate) user: u32,
     pub(crate) unpaged: Unpaged,
     members: Mutex<Vec<Member>>,
-    forks: Mutex<HashMap<Token, InitialPages>>,
+    forks: Mutex<HashMap<Token, ForkCopy>>,
 }
 
 impl Shared {
@@ -136,7 +136,7 @@ impl Shared {
         self.members.lock().expect("the lock is never poisoned")
     }
 
-    fn forks(&self) -> MutexGuard<'_, HashMap<Token, InitialPages>> {
+    fn forks(&self) -> MutexGuard<'_, HashMap<Token, ForkCopy>> {
         self.forks.lock().expect("the lock is never poisoned")
     }
 
@@ -225,7 +225,7 @@ impl Shared {
     }
 
     /// Keeps the copy of a memory until the forked child asks for it with the token that this returns.
-    pub(crate) fn keep_for_child(&self, copies: InitialPages) -> Token {
+    pub(crate) fn keep_for_child(&self, copies: ForkCopy) -> Token {
         let fork = random_token();
         self.forks().insert(fork, copies);
         fork
@@ -237,7 +237,7 @@ impl Shared {
     }
 
     /// The copy of a memory that was kept under this token.
-    pub(crate) fn take_copy(&self, fork: Token) -> Option<InitialPages> {
+    pub(crate) fn take_copy(&self, fork: Token) -> Option<ForkCopy> {
         self.forks().remove(&fork)
     }
 
@@ -246,7 +246,7 @@ impl Shared {
         let Some(copies) = self.take_copy(fork) else { return };
         // Without a store the slots stay in use until the end.
         let Ok(mut store) = self.swap.store() else { return };
-        copies.into_iter().for_each(|(_, slot)| store.release(slot));
+        copies.pages.into_iter().for_each(|(_, slot)| store.release(slot));
     }
 }
 

@@ -9,6 +9,7 @@ use clockhand_pager_protocol::PAGE_BYTES;
 use clockhand_policy::PageId;
 
 use crate::driver::Bits;
+use crate::given_away::GivenAway;
 
 /// What is seen of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +98,7 @@ pub(crate) struct PageMap {
     sees_writes: bool,
     /// True if the kernel scans ranges. It takes half as long as reading their entries, which say more.
     scans: bool,
+    given_away: GivenAway,
 }
 
 impl PageMap {
@@ -106,14 +108,21 @@ impl PageMap {
             return None;
         }
         let file = File::open(format!("/proc/{process}/pagemap")).ok()?;
-        let map = PageMap { file, base: 0, sees_writes: false, scans: true };
+        let given_away = GivenAway::default();
+        let map = PageMap { file, base: 0, sees_writes: false, scans: true, given_away };
         map.read(PageId(0), &mut [0; ENTRY_BYTES]).ok()?;
         Some(map)
     }
 
-    /// Shows the memory that begins at `base`, and writes if they are not faults.
-    pub(crate) fn at(self, base: u64, sees_writes: bool) -> Box<dyn Translations> {
-        Box::new(PageMap { base, sees_writes, ..self })
+    /// Shows the memory that begins at `base`, and writes if they are not faults. Pages that were given away have no
+    /// translation.
+    pub(crate) fn at(
+        self,
+        base: u64,
+        sees_writes: bool,
+        given_away: GivenAway,
+    ) -> Box<dyn Translations> {
+        Box::new(PageMap { base, sees_writes, given_away, ..self })
     }
 
     fn read(&self, first: PageId, entries: &mut [u8]) -> io::Result<()> {
@@ -173,9 +182,10 @@ impl Translations for PageMap {
             seen.extend(together.iter().map(|page| {
                 let entry = &entries[(page.0 - first.0) as usize * ENTRY_BYTES..][..ENTRY_BYTES];
                 let entry = u64::from_ne_bytes(entry.try_into().expect("an entry"));
+                let is_ours = !self.given_away.has(*page);
                 Seen {
-                    is_translated: entry & IS_PRESENT != 0,
-                    is_written: self.sees_writes && entry & IS_WRITE_PROTECTED == 0,
+                    is_translated: is_ours && entry & IS_PRESENT != 0,
+                    is_written: is_ours && self.sees_writes && entry & IS_WRITE_PROTECTED == 0,
                 }
             }));
         }
@@ -185,7 +195,12 @@ impl Translations for PageMap {
         assert!(pages as usize <= MOST_AT_ONCE, "{pages} pages");
         if self.scans {
             match self.scan(first, pages) {
-                Some(translated) => return translated,
+                Some(translated) => {
+                    let ours = self.given_away.others(first.0..first.0 + pages);
+                    let is_ours = ours.into_iter().flatten();
+                    let mask = is_ours.fold(0, |bits, page| bits | 1 << (page - first.0));
+                    return translated & mask;
+                }
                 None => self.scans = false,
             }
         }

@@ -102,6 +102,7 @@ const READ_WRITE: u32 = 3;
 const IOCTL_NEW: libc::Ioctl = ioctl_number(0, 0, 0);
 const IOCTL_API: libc::Ioctl = ioctl_number(READ_WRITE, 0x3F, size_of::<ApiArgument>());
 const IOCTL_REGISTER: libc::Ioctl = ioctl_number(READ_WRITE, 0, size_of::<RegisterArgument>());
+const IOCTL_UNREGISTER: libc::Ioctl = ioctl_number(READ, 1, size_of::<Range>());
 const IOCTL_WAKE: libc::Ioctl = ioctl_number(READ, 2, size_of::<Range>());
 const IOCTL_COPY: libc::Ioctl = ioctl_number(READ_WRITE, 3, size_of::<CopyArgument>());
 const IOCTL_WRITE_PROTECT: libc::Ioctl =
@@ -230,6 +231,11 @@ impl Userfault {
         let minor = if minor { REGISTER_MINOR } else { 0 };
         let mode = REGISTER_MISSING | REGISTER_WRITE_PROTECT | minor;
         self.ioctl(IOCTL_REGISTER, &mut RegisterArgument { range, mode, ioctls: 0 })
+    }
+
+    /// Watches `bytes` bytes from `address` on no longer.
+    pub(crate) fn unregister(&self, address: u64, bytes: u64) -> io::Result<()> {
+        self.ioctl(IOCTL_UNREGISTER, &mut Range { start: address, length: bytes })
     }
 
     /// Makes a translation for a page whose content is in the memory file.

@@ -12,6 +12,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::affinity::threads_of;
 use crate::driver::Bits;
+use crate::given_away::GivenAway;
 use crate::memory_file::{MemoryFile, Pipe};
 use crate::program_memory::ProgramMemory;
 use crate::store::{Page, PageAddress};
@@ -45,11 +46,12 @@ pub(crate) struct UserfaultMemory {
     ranges: Vec<PageRange>,
     /// For pages that are taken away, if writes are not faults.
     pipe: Option<Pipe>,
+    given_away: GivenAway,
 }
 
 impl UserfaultMemory {
-    /// The program has mapped `file` at `base`; its faults there are watched from now on: with `bits` that are mapped
-    /// also those of pages whose content is in the file.
+    /// The program has mapped `file` at `base`, but for the pages that were `given_away`; its faults there are
+    /// watched from now on: with `bits` that are mapped also those of pages whose content is in the file.
     pub(crate) fn new(
         file: MemoryFile,
         userfault: std::sync::Arc<Userfault>,
@@ -57,14 +59,19 @@ impl UserfaultMemory {
         process: i32,
         unmapper: Unmapper,
         bits: Bits,
+        given_away: GivenAway,
     ) -> io::Result<Self> {
-        userfault.register(base, file.bytes() as u64, bits == Bits::Mapped)?;
+        for range in given_away.others(0..file.pages()) {
+            let (start, bytes) = (base + bytes_of(range.start), bytes_of(range.len() as u32));
+            userfault.register(start, bytes, bits == Bits::Mapped)?;
+        }
         let pipe = userfault.lets_writes_go_on().then(Pipe::new).transpose()?;
-        Ok(UserfaultMemory { file, userfault, base, process, unmapper, ranges: Vec::new(), pipe })
+        let ranges = Vec::new();
+        Ok(UserfaultMemory { file, userfault, base, process, unmapper, ranges, pipe, given_away })
     }
 
     fn program_address(&self, page: PageId) -> u64 {
-        self.base + page.index() as u64 * PAGE_BYTES as u64
+        self.base + bytes_of(page.0)
     }
 }
 
@@ -98,15 +105,29 @@ impl ProgramMemory for UserfaultMemory {
     }
 
     fn forbid_writes(&mut self, first: PageId, pages: u32) -> io::Result<()> {
-        let bytes = u64::from(pages) * PAGE_BYTES as u64;
-        self.userfault.write_protect(self.program_address(first), bytes, true)
+        for range in self.given_away.others(first.0..first.0 + pages) {
+            let start = self.program_address(PageId(range.start));
+            self.userfault.write_protect(start, bytes_of(range.len() as u32), true)?;
+        }
+        Ok(())
     }
 
     fn forget(&mut self, first: PageId, pages: u32) -> io::Result<()> {
         self.file.forget(first, pages)
     }
 
+    fn give_away(&mut self, first: PageId, pages: u32) -> io::Result<()> {
+        let rest = self.given_away.others(first.0..first.0 + pages);
+        for range in rest {
+            let start = self.program_address(PageId(range.start));
+            self.userfault.unregister(start, bytes_of(range.len() as u32))?;
+        }
+        self.given_away.add(first.0..first.0 + pages);
+        Ok(())
+    }
+
     fn begin_unmapping(&mut self, pages: &mut Vec<PageId>) -> io::Result<()> {
+        pages.retain(|&page| !self.given_away.has(page));
         in_ranges(pages, &mut self.ranges);
         pages.clear();
         match &mut self.unmapper {
@@ -182,6 +203,10 @@ impl ProgramMemory for UserfaultMemory {
         // A translation that is there already may still forbid what the page's state allows.
         if writable { self.allow_writes(page) } else { Ok(()) }
     }
+}
+
+fn bytes_of(pages: u32) -> u64 {
+    u64::from(pages) * PAGE_BYTES as u64
 }
 
 /// The same pages as ascending ranges.

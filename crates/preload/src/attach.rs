@@ -271,8 +271,17 @@ fn attach(
     if !fits {
         return Err(failed("memory of a usable size", ErrorNumber(libc::EPROTO)).into());
     }
-    let address = map_file(&file, place.map(|(address, _)| address), bytes)
-        .map_err(|error| failed("room in the address space", error))?;
+    let mapped = match place {
+        None => map_file(&file, None, 0, bytes),
+        // SAFETY: a forked child holds the lock that its parent took.
+        Some((start, _)) => unsafe {
+            memory::for_each_pageable(|address, bytes| {
+                map_file(&file, Some(address), address - start, bytes).map(drop)
+            })
+        }
+        .map(|()| start),
+    };
+    let address = mapped.map_err(|error| failed("room in the address space", error))?;
     // Unknown, it is that of nothing.
     memory::set_file_inode(system::inode_of(file.0).unwrap_or(0));
     drop(file);
@@ -294,15 +303,22 @@ fn accepted(connection: &Connection) -> core::result::Result<(Reply, Option<Desc
     }
 }
 
-/// Maps the memory file. A forked child does not inherit the mapping, a core dump does not contain it, and pages stay
+/// Maps a part of the memory file. A forked child does not inherit the mapping, a core dump does not contain it, and pages stay
 /// single.
-fn map_file(file: &Descriptor, place: Option<usize>, bytes: usize) -> system::Result<usize> {
+fn map_file(
+    file: &Descriptor,
+    place: Option<usize>,
+    offset: usize,
+    bytes: usize,
+) -> system::Result<usize> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let fixed = if place.is_some() { libc::MAP_FIXED_NOREPLACE } else { 0 };
     let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | fixed;
     // SAFETY: a new mapping, which replaces none; the advice keeps the contents.
     unsafe {
-        let address = system::mmap(place.unwrap_or(0), bytes, protection, flags, file.0, 0)?;
+        let wanted = place.unwrap_or(0);
+        let offset = offset as libc::off_t;
+        let address = system::mmap(wanted, bytes, protection, flags, file.0, offset)?;
         system::madvise(address, bytes, libc::MADV_DONTFORK)?;
         system::madvise(address, bytes, libc::MADV_DONTDUMP)?;
         match system::madvise(address, bytes, libc::MADV_NOHUGEPAGE) {

@@ -13,8 +13,8 @@ use clockhand_pager_protocol::PAGE_BYTES;
 pub use self::heap::ALIGNMENT_BYTES;
 use self::heap::Heap;
 use self::lock::Lock;
-pub use self::mappings::copy_pages;
-use crate::ranges::{Range, RangeTable};
+pub use self::mappings::{copy_pages, keep_out};
+use crate::ranges::{Range, RangeTable, Use};
 use crate::sentence::{LOST_MEMORY_EXIT_CODE, Sentence};
 use crate::system::{self, Result};
 
@@ -120,6 +120,19 @@ unsafe fn with_ranges<T>(work: impl FnOnce(&mut RangeTable) -> T) -> T {
     work(unsafe { &mut *LOCKED.ranges.get() })
 }
 
+/// Whether something that cannot be paged has ever been mapped in the memory.
+static HAS_FOREIGN: AtomicBool = AtomicBool::new(false);
+
+/// Is all of this, which lies in the memory, something that the program has mapped there and that is not paged?
+pub fn is_foreign(address: usize, bytes: usize) -> bool {
+    HAS_FOREIGN.load(Ordering::Relaxed) && with(|memory| memory.is_foreign(address, bytes))
+}
+
+/// Is any of this, which lies in the memory, such a thing?
+pub fn has_foreign(address: usize, bytes: usize) -> bool {
+    HAS_FOREIGN.load(Ordering::Relaxed) && with(|memory| memory.has_foreign(address, bytes))
+}
+
 /// Set when the message about too little memory was printed.
 static HAS_SAID: AtomicBool = AtomicBool::new(false);
 
@@ -176,6 +189,29 @@ fn pages_for(bytes: usize) -> Option<u32> {
     u32::try_from(bytes.div_ceil(PAGE_BYTES).max(1)).ok()
 }
 
+/// Calls `take` with the parts of the memory that are, or can be, paged, in order: address and bytes.
+///
+/// # Safety
+/// As for [`for_each_used`].
+pub unsafe fn for_each_pageable(mut take: impl FnMut(usize, usize) -> Result<()>) -> Result<()> {
+    let mut first_page = 0;
+    // SAFETY: as the caller promises.
+    unsafe {
+        with_ranges(|ranges| {
+            let foreign = ranges.ranges().iter().filter(|range| range.used_for == Use::Foreign);
+            for range in foreign {
+                let pages = range.first_page - first_page;
+                if pages > 0 {
+                    take(address_of(first_page), pages as usize * PAGE_BYTES)?;
+                }
+                first_page = range.end_page();
+            }
+            let bytes = END.load(Ordering::Acquire) - address_of(first_page);
+            if bytes > 0 { take(address_of(first_page), bytes) } else { Ok(()) }
+        })
+    }
+}
+
 /// Calls `take` with the used parts of these addresses, which lie in the memory: address and bytes.
 ///
 /// # Safety
@@ -188,8 +224,9 @@ pub unsafe fn for_each_used(address: usize, end: usize, mut take: impl FnMut(usi
             take(first, after - first);
         }
     };
+    let is_ours = |range: &&Range| range.used_for != Use::Foreign;
     // SAFETY: as the caller promises.
-    unsafe { with_ranges(|ranges| ranges.ranges().iter().for_each(take_part)) };
+    unsafe { with_ranges(|ranges| ranges.ranges().iter().filter(is_ours).for_each(take_part)) };
 }
 
 /// Forgets the contents of used pages and frees them. They must be zero when they are given out again: what a sandbox does

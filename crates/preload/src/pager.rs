@@ -276,11 +276,19 @@ pub fn discard(first_page: u32, pages: u32) -> bool {
         let address = memory::start() + first_page as usize * PAGE_BYTES;
         return private_copy::forget(address, pages as usize * PAGE_BYTES);
     }
-    let request = Request {
-        first_page: u64::from(first_page),
-        pages: u64::from(pages),
-        ..request(RequestKind::Discard)
-    };
+    is_done(RequestKind::Discard, first_page, pages)
+}
+
+/// Has the contents of pages forgotten, which the pager watches no longer, so that something else can be mapped over them:
+/// whether it has been done.
+pub fn give_away(first_page: u32, pages: u32) -> bool {
+    private_copy::is_in_use() || is_done(RequestKind::GiveAway, first_page, pages)
+}
+
+/// Whether the pager has done what is asked of it with these pages.
+fn is_done(kind: RequestKind, first_page: u32, pages: u32) -> bool {
+    let request =
+        Request { first_page: u64::from(first_page), pages: u64::from(pages), ..request(kind) };
     // If a signal handler forked now, the child would also wait for the answer.
     let signals = system::block_signals();
     let is_done =

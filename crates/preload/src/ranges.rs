@@ -14,6 +14,8 @@ pub enum Use {
     Block = 1,
     /// An anonymous mapping of the program.
     Mapping = 2,
+    /// Something that cannot be paged, which the program has mapped here: a file, or shared memory.
+    Foreign = 3,
 }
 
 /// Pages in a row that are used for one thing.
@@ -82,6 +84,11 @@ impl RangeTable {
         (first < end).then(|| Range { first_page: first, pages: end - first, used_for })
     }
 
+    /// How many pages are free.
+    pub fn free_pages(&self) -> u32 {
+        self.pages - self.ranges().iter().map(|range| range.pages).sum::<u32>()
+    }
+
     /// Takes `pages` in a row, the first at a multiple of `alignment_pages` in the address space, in the first gap from
     /// `from_page` on, or else in the first one at all.
     pub fn allocate(
@@ -111,6 +118,20 @@ impl RangeTable {
         }
         self.insert(Range { first_page: end - room, pages, used_for });
         Some(end - room)
+    }
+
+    /// Takes `pages` in a row at the end of the last gap that has as many.
+    pub fn allocate_last(&mut self, pages: u32, used_for: Use) -> Option<u32> {
+        let mut end_page = self.pages;
+        for range in self.ranges().iter().rev() {
+            if end_page - range.end_page() >= pages {
+                break;
+            }
+            end_page = range.first_page;
+        }
+        let first_page = end_page.checked_sub(pages)?;
+        self.insert(Range { first_page, pages, used_for });
+        Some(first_page)
     }
 
     fn first_gap(&self, pages: u32, alignment_pages: usize, from_page: u32) -> Option<u32> {

@@ -133,7 +133,7 @@ def _run(
     reserve: Reserve = None,
     read_ahead: ReadAhead = None,
     bits: Bits = "sensed",
-    address_space: AddressSpace = "8GiB",
+    address_space: AddressSpace = "16GiB",
     device: Device = DEFAULT_DEVICE,
     seed: Seed = 0,
     record: Record = None,

@@ -11,7 +11,6 @@
 //! in its last moment is *late*: it has left, as the policy decided, and is a miss at once.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::slice;
 
 use clockhand_policy::{Frame, Op, PageId};
@@ -254,13 +253,14 @@ impl Pager {
         }
     }
 
-    /// Pages that the program has freed may be in frames still, and have not been written until they have content.
-    pub(super) fn forbid_writes_of_freed(&mut self, freed: Range<u32>) -> Result<(), PagerError> {
+    /// Pages that the program has freed, in ascending order, may be in frames still, and have not been written until they have
+    /// content.
+    pub(super) fn forbid_writes_of_freed(&mut self, freed: Vec<PageId>) -> Result<(), PagerError> {
         if self.offers.is_none() {
             return Ok(());
         }
         let is_in_frame = |page: &PageId| self.memory.frame_of(*page) != Frame::NONE;
-        let pages: Vec<_> = freed.map(PageId).filter(is_in_frame).collect();
+        let pages: Vec<_> = freed.into_iter().filter(is_in_frame).collect();
         for row in pages.chunk_by(|page, next| page.0 + 1 == next.0) {
             self.program.forbid_writes(row[0], row.len() as u32)?;
         }

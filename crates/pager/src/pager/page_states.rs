@@ -47,6 +47,11 @@ impl PageStates {
         }
     }
 
+    /// Whether anything is known of a page.
+    pub(super) fn is_used(&self, page: PageId) -> bool {
+        self.flags[page.index()] != 0 || self.slots[page.index()] != 0
+    }
+
     pub(super) fn has(&self, page: PageId, flag: u8) -> bool {
         self.flags[page.index()] & flag != 0
     }

@@ -172,7 +172,7 @@ impl Pager {
     }
 
     /// Waits until translations that the program was told to drop are gone.
-    fn finish_drops(&mut self) -> Result<(), PagerError> {
+    pub(super) fn finish_drops(&mut self) -> Result<(), PagerError> {
         if let Some(decision) = &mut self.decision
             && std::mem::take(&mut decision.is_dropping)
         {

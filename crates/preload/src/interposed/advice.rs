@@ -57,7 +57,7 @@ pub(super) unsafe extern "C" fn madvise(
 /// # Safety
 /// As for `madvise`.
 unsafe fn advise(address: usize, bytes: usize, advice: c_int) -> Result<()> {
-    if !memory::overlaps(address, bytes) {
+    if !memory::overlaps(address, bytes) || memory::is_foreign(address, bytes) {
         // SAFETY: as the program promises; the memory's own mapping is not touched.
         return unsafe { system::madvise(address, bytes, advice) }.map(drop);
     }

@@ -24,14 +24,15 @@ const NOT_PAGED: c_int = libc::MAP_FIXED
     | libc::MAP_32BIT
     | libc::MAP_SHARED;
 
-/// Does such a mapping come from the paged memory?
-fn is_pageable(bytes: usize, protection: c_int, flags: c_int) -> bool {
+/// Does such a mapping come from the paged memory, if it can be read and written, or is reserved without any rights?
+fn is_pageable(bytes: usize, flags: c_int) -> bool {
     bytes >= SMALLEST_BYTES
-        && protection == libc::PROT_READ | libc::PROT_WRITE
         && flags & libc::MAP_PRIVATE != 0
         && flags & libc::MAP_ANONYMOUS != 0
         && flags & NOT_PAGED == 0
 }
+
+const READ_AND_WRITE: c_int = libc::PROT_READ | libc::PROT_WRITE;
 
 /// An address as the C library returns it, or `MAP_FAILED` and `errno`.
 pub(super) fn address_or_error(result: Result<usize>) -> *mut c_void {
@@ -88,7 +89,13 @@ pub(super) unsafe extern "C" fn mmap(
     offset: off_t,
 ) -> *mut c_void {
     let address = address as usize;
-    if is_pageable(bytes, protection, flags) && attach::is_paged() {
+    if protection == libc::PROT_NONE && is_pageable(bytes, flags) && attach::is_paged() {
+        // What has no room is the kernel's, and so is what the program commits of it.
+        if let Some(address) = memory::with(|memory| memory.reserve(bytes)) {
+            return address as *mut c_void;
+        }
+    }
+    if protection == READ_AND_WRITE && is_pageable(bytes, flags) && attach::is_paged() {
         let mapped = memory::with(|memory| memory.map(bytes));
         if let Some(address) = mapped {
             return address as *mut c_void;
@@ -102,7 +109,9 @@ pub(super) unsafe extern "C" fn mmap(
     }
     let fixed = flags & (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE) != 0;
     if fixed && memory::overlaps(address, bytes) {
-        return address_or_error(map_over(address, bytes, protection, flags));
+        let over = Over { address, bytes, protection, flags, descriptor, offset };
+        // SAFETY: as the program promises.
+        return address_or_error(unsafe { over.carry_out() });
     }
     // SAFETY: as the program promises; the memory's own mapping is not touched.
     address_or_error(unsafe { system::mmap(address, bytes, protection, flags, descriptor, offset) })
@@ -122,25 +131,68 @@ unsafe extern "C" fn mmap64(
     unsafe { mmap(address, bytes, protection, flags, descriptor, offset) }
 }
 
-/// Replaces a part of a paged mapping by a new one. The kernel cannot put anything else there, so that only zeros can be
-/// mapped over it.
-fn map_over(address: usize, bytes: usize, protection: c_int, flags: c_int) -> Result<usize> {
-    if flags & libc::MAP_FIXED_NOREPLACE == libc::MAP_FIXED_NOREPLACE {
-        return Err(ErrorNumber(libc::EEXIST));
+/// A mapping that replaces a part of the paged memory.
+struct Over {
+    address: usize,
+    bytes: usize,
+    protection: c_int,
+    flags: c_int,
+    descriptor: c_int,
+    offset: off_t,
+}
+
+impl Over {
+    /// # Safety
+    /// The program replaces what it had there.
+    unsafe fn carry_out(self) -> Result<usize> {
+        if self.flags & libc::MAP_FIXED_NOREPLACE == libc::MAP_FIXED_NOREPLACE {
+            return Err(ErrorNumber(libc::EEXIST));
+        }
+        if !is_in_memory(self.address, self.bytes)? {
+            return Err(ErrorNumber(libc::ENOMEM));
+        }
+        let whole_bytes = self.bytes.next_multiple_of(PAGE_BYTES);
+        let can_be_paged = self.flags & libc::MAP_ANONYMOUS != 0
+            && self.flags & libc::MAP_PRIVATE != 0
+            && self.flags & (NOT_PAGED & !libc::MAP_FIXED) == 0;
+        // SAFETY: as the caller promises.
+        unsafe {
+            if !can_be_paged || memory::has_foreign(self.address, whole_bytes) {
+                return self.put_in_place(whole_bytes);
+            }
+            system::mprotect(self.address, whole_bytes, READ_AND_WRITE)?;
+            memory::with(|memory| memory.map_over(self.address, whole_bytes));
+            system::mprotect(self.address, whole_bytes, self.protection)?;
+        }
+        Ok(self.address)
     }
-    let anonymous = flags & libc::MAP_ANONYMOUS != 0 && flags & libc::MAP_PRIVATE != 0;
-    if !is_in_memory(address, bytes)? || !anonymous {
-        return Err(ErrorNumber(libc::ENOMEM));
+
+    /// Maps what cannot be paged elsewhere first, so that nothing is lost if the kernel refuses it.
+    ///
+    /// # Safety
+    /// As for [`Over::carry_out`].
+    unsafe fn put_in_place(&self, whole_bytes: usize) -> Result<usize> {
+        let flags = self.flags & !libc::MAP_FIXED;
+        // SAFETY: a new mapping, and then as the caller promises.
+        unsafe {
+            let made =
+                system::mmap(0, self.bytes, self.protection, flags, self.descriptor, self.offset)?;
+            let moved = memory::with(|memory| {
+                if !memory.give_away(self.address, whole_bytes) {
+                    return Err(ErrorNumber(libc::ENOMEM));
+                }
+                let how = (libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED) as usize;
+                let arguments = [made, whole_bytes, whole_bytes, how, self.address, 0];
+                system::call(libc::SYS_mremap, arguments).inspect_err(|_| {
+                    // Nothing of ours can be there any more.
+                    let _ = memory::keep_out(self.address, whole_bytes);
+                })
+            });
+            moved.inspect_err(|_| {
+                let _ = system::munmap(made, whole_bytes);
+            })
+        }
     }
-    let whole_bytes = bytes.next_multiple_of(PAGE_BYTES);
-    let writable = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: the program replaces what it had there.
-    unsafe {
-        system::mprotect(address, whole_bytes, writable)?;
-        memory::with(|memory| memory.map_over(address, whole_bytes));
-        system::mprotect(address, whole_bytes, protection)?;
-    }
-    Ok(address)
 }
 
 /// `munmap`.
@@ -185,7 +237,7 @@ pub(super) unsafe extern "C" fn mlock(address: *const c_void, bytes: size_t) -> 
 #[unsafe(no_mangle)]
 pub(super) unsafe extern "C" fn mlock2(address: *const c_void, bytes: size_t, flags: u32) -> c_int {
     let address = address as usize;
-    if memory::overlaps(address, bytes) {
+    if memory::overlaps(address, bytes) && !memory::is_foreign(address, bytes) {
         return zero_or_error::<()>(Err(ErrorNumber(libc::ENOMEM)));
     }
     let (number, arguments) = match flags {

@@ -24,6 +24,11 @@ pub(super) unsafe extern "C" fn mremap(
     let (address, new_address) = (address as usize, new_address as usize);
     let is_fixed = flags & libc::MREMAP_FIXED != 0;
     let is_onto_memory = is_fixed && memory::overlaps(new_address, new_bytes);
+    if !is_onto_memory && memory::contains(address) && memory::is_foreign(address, bytes) {
+        let arguments = [address, bytes, new_bytes, flags as usize, new_address, 0];
+        // SAFETY: as the program promises.
+        return address_or_error(unsafe { remap_foreign(arguments) });
+    }
     // With 0 bytes a shared mapping is duplicated.
     if !memory::overlaps(address, bytes.max(1)) && !is_onto_memory {
         let arguments = [address, bytes, new_bytes, flags as usize, new_address, 0];
@@ -33,6 +38,28 @@ pub(super) unsafe extern "C" fn mremap(
     let remap = Remap { address, bytes, new_bytes, flags, new_address };
     // SAFETY: as the program promises.
     address_or_error(remap.checked().and_then(|remap| unsafe { remap.carry_out() }))
+}
+
+/// Resizes or moves what is not paged but lies in the memory, where nothing of others comes instead.
+///
+/// # Safety
+/// As for `mremap`, of which these are the arguments.
+unsafe fn remap_foreign(arguments: [usize; 6]) -> Result<usize> {
+    let [address, bytes, new_bytes, flags, ..] = arguments;
+    let whole = |bytes: usize| bytes.next_multiple_of(PAGE_BYTES);
+    // SAFETY: as the caller promises; what is left behind is no longer used.
+    unsafe {
+        let to = system::call(libc::SYS_mremap, arguments)?;
+        let kept = match to == address {
+            true => whole(new_bytes),
+            false if flags as c_int & libc::MREMAP_DONTUNMAP != 0 => whole(bytes),
+            false => 0,
+        };
+        if kept < whole(bytes) {
+            let _ = memory::keep_out(address + kept, whole(bytes) - kept);
+        }
+        Ok(to)
+    }
 }
 
 /// `remap_file_pages`, which is for files.

@@ -1,11 +1,18 @@
 //! Anonymous mappings of the program that lie in the paged memory.
 
 use core::ptr::{copy_nonoverlapping, write_bytes};
+use core::sync::atomic::Ordering;
 
 use clockhand_pager_protocol::PAGE_BYTES;
 
-use super::{Memory, address_of, page_of, pages_for, release, with_ranges};
-use crate::ranges::Use;
+use super::{
+    HAS_FOREIGN, Memory, address_of, page_of, pages_for, release, total_bytes, with_ranges,
+};
+use crate::ranges::{Range, Use};
+use crate::system::{self, Result};
+
+/// One part of this many of the memory is left for other things than reservations.
+const LEFT_BY_RESERVATIONS: usize = 4;
 
 impl Memory {
     /// A new mapping of zeros; `None` if there is no room.
@@ -21,7 +28,83 @@ impl Memory {
         first_page.map(address_of)
     }
 
-    /// Ends what is mapped in these addresses, which lie in the memory. Blocks of the heap stay.
+    /// A new mapping without access, for parts that are committed later. `None` if there is no room, or if too little would be
+    /// left for what is used at once.
+    pub fn reserve(&mut self, bytes: usize) -> Option<usize> {
+        let pages = pages_for(bytes)?;
+        // SAFETY: `self` is reached under the lock only.
+        let free = unsafe { with_ranges(|ranges| ranges.free_pages()) };
+        let kept = total_bytes() / PAGE_BYTES / LEFT_BY_RESERVATIONS;
+        if (free as usize).saturating_sub(kept) < pages as usize {
+            return None;
+        }
+        // SAFETY: as above.
+        let first_page = unsafe { with_ranges(|ranges| ranges.allocate_last(pages, Use::Mapping)) };
+        let (address, bytes) = (address_of(first_page?), pages as usize * PAGE_BYTES);
+        // SAFETY: a new mapping, which nothing uses yet.
+        unsafe {
+            if system::mprotect(address, bytes, libc::PROT_NONE).is_err() {
+                self.unmap(address, bytes);
+                return None;
+            }
+        }
+        Some(address)
+    }
+
+    /// The first part of this, which lies in the memory, that is something of the program's and not paged.
+    fn foreign_part(&self, address: usize, bytes: usize) -> Option<Range> {
+        let (first_page, pages) = (page_of(address), pages_for(bytes)?);
+        let end_page = first_page.saturating_add(pages);
+        // SAFETY: `self` is reached under the lock only.
+        unsafe { with_ranges(|ranges| ranges.first_part(first_page, end_page, Use::Foreign)) }
+    }
+
+    pub(super) fn has_foreign(&self, address: usize, bytes: usize) -> bool {
+        self.foreign_part(address, bytes).is_some()
+    }
+
+    pub(super) fn is_foreign(&self, address: usize, bytes: usize) -> bool {
+        let part = self.foreign_part(address, bytes);
+        part.is_some_and(|part| {
+            part.first_page == page_of(address) && pages_for(bytes) == Some(part.pages)
+        })
+    }
+
+    /// Has the pager leave these whole pages, which lie in the memory, to what the program maps there; whether it does. Their
+    /// contents are lost. Blocks of the heap cannot be given away.
+    ///
+    /// # Safety
+    /// The code that uses these addresses expects this, and something is mapped there at once.
+    pub unsafe fn give_away(&mut self, address: usize, bytes: usize) -> bool {
+        let Some(pages) = pages_for(bytes) else { return false };
+        let first_page = page_of(address);
+        let end_page = first_page.saturating_add(pages);
+        // SAFETY: `self` is reached under the lock only.
+        let has_blocks = unsafe {
+            with_ranges(|ranges| {
+                [Use::Heap, Use::Block]
+                    .iter()
+                    .any(|&used_for| ranges.first_part(first_page, end_page, used_for).is_some())
+            })
+        };
+        if has_blocks || !crate::pager::give_away(first_page, pages) {
+            return false;
+        }
+        HAS_FOREIGN.store(true, Ordering::Relaxed);
+        // SAFETY: as above.
+        unsafe {
+            with_ranges(|ranges| {
+                while let Some(part) = ranges.first_part(first_page, end_page, Use::Mapping) {
+                    ranges.release(part.first_page, part.pages);
+                }
+                ranges.take_free(first_page, end_page, Use::Foreign);
+            });
+        }
+        true
+    }
+
+    /// Ends what is mapped in these addresses, which lie in the memory. Blocks of the heap stay, and where something was that is
+    /// not paged nothing of ours comes again.
     ///
     /// # Safety
     /// The addresses are not longer in use.
@@ -29,6 +112,8 @@ impl Memory {
         let Some(pages) = pages_for(bytes) else { return };
         let mut first_page = page_of(address);
         let end_page = first_page.saturating_add(pages);
+        // SAFETY: as the caller promises.
+        unsafe { end_foreign(first_page, end_page) };
         loop {
             // SAFETY: `self` is reached under the lock only; the rest is as the caller promises.
             unsafe {
@@ -99,6 +184,34 @@ impl Memory {
         unsafe { with_ranges(|ranges| ranges.allocate_growing(pages, Use::Mapping)) }
             .map(address_of)
     }
+}
+
+/// Ends what lies in these pages and is not paged, and keeps others from mapping anything there.
+///
+/// # Safety
+/// It is no longer in use; the caller holds the lock and does not have the ranges in use.
+unsafe fn end_foreign(mut first_page: u32, end_page: u32) {
+    if !HAS_FOREIGN.load(Ordering::Relaxed) {
+        return;
+    }
+    // SAFETY: as the caller promises.
+    while let Some(part) =
+        unsafe { with_ranges(|ranges| ranges.first_part(first_page, end_page, Use::Foreign)) }
+    {
+        // SAFETY: as the caller promises. What cannot be replaced stays as it is.
+        let _ = unsafe { keep_out(address_of(part.first_page), part.pages as usize * PAGE_BYTES) };
+        first_page = part.end_page();
+    }
+}
+
+/// Maps nothing of use in these addresses, whatever was there.
+///
+/// # Safety
+/// What was there is no longer in use.
+pub unsafe fn keep_out(address: usize, bytes: usize) -> Result<usize> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+    // SAFETY: as the caller promises.
+    unsafe { system::mmap(address, bytes, libc::PROT_NONE, flags, -1, 0) }
 }
 
 /// Copies whole pages to a mapping of zeros. Pages of zeros are not written, so that they take no memory there.

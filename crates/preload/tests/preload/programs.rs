@@ -78,7 +78,9 @@ fn same_with_and_without(command: impl Fn() -> Command) -> Option<TestPager> {
     let paged = paged(&mut command(), &pager);
     assert_eq!(text(&paged.stderr), text(&plain.stderr));
     assert_eq!(paged.status, plain.status);
-    assert!(paged.stdout == plain.stdout, "output differs");
+    let (printed, expected) = (text(&paged.stdout), text(&plain.stdout));
+    let first = printed.lines().zip(expected.lines()).find(|(line, other)| line != other);
+    assert!(paged.stdout == plain.stdout, "output differs, first {first:?}");
     assert!(!plain.stdout.is_empty(), "a program that says nothing proves nothing");
     let counts = pager.counts();
     assert!(counts.attached.load(Ordering::Relaxed) > 0, "the program has not asked for memory");
@@ -206,6 +208,17 @@ fn mappings_that_are_moved_keep_content_and_protection() {
     same_with_and_without(|| program(&built, &[]));
     let output = program(&built, &[]).output().expect("the program starts");
     assert!(!text(&output.stdout).contains(": NO"), "{}", text(&output.stdout));
+}
+
+/// Once such memory was not paged, and nothing but zeros could be mapped over what was.
+#[test]
+fn memory_that_is_reserved_first_is_paged_and_takes_whatever_is_mapped_over_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(built) = compiled("reserved", folder.path()) else { return };
+    let Some(pager) = same_with_and_without(|| program(&built, &[])) else { return };
+    let output = program(&built, &[]).output().expect("the program starts");
+    assert!(!text(&output.stdout).contains(": NO"), "{}", text(&output.stdout));
+    assert!(pager.counts().given_away.load(Ordering::Relaxed) > 0);
 }
 
 /// Once every advice was said to be done.

@@ -13,13 +13,14 @@ const PAGES: u32 = 64;
 enum Step {
     Allocate { pages: u32, alignment: usize, from_page: u32, used_for: Use },
     AllocateGrowing { pages: u32, used_for: Use },
+    AllocateLast { pages: u32, used_for: Use },
     Extend { page: u32, pages: u32 },
     Release { page: u32, skipped: u32, pages: u32 },
     TakeFree { page: u32, pages: u32, used_for: Use },
 }
 
 fn uses() -> impl Strategy<Value = Use> {
-    prop_oneof![Just(Use::Heap), Just(Use::Block), Just(Use::Mapping)]
+    prop_oneof![Just(Use::Heap), Just(Use::Block), Just(Use::Mapping), Just(Use::Foreign)]
 }
 
 fn steps() -> impl Strategy<Value = Step> {
@@ -33,6 +34,7 @@ fn steps() -> impl Strategy<Value = Step> {
             }
         ),
         (1..20_u32, uses()).prop_map(|(pages, used_for)| Step::AllocateGrowing { pages, used_for }),
+        (1..20_u32, uses()).prop_map(|(pages, used_for)| Step::AllocateLast { pages, used_for }),
         (0..PAGES, 1..10_u32).prop_map(|(page, pages)| Step::Extend { page, pages }),
         (0..PAGES, 0..8_u32, 1..10_u32).prop_map(|(page, skipped, pages)| Step::Release {
             page,
@@ -98,6 +100,17 @@ proptest! {
                 Step::AllocateGrowing { pages, used_for } => {
                     let first = table.allocate_growing(pages, used_for);
                     prop_assert_eq!(first, room_in_largest_gap(&used, pages));
+                    if let Some(first) = first {
+                        used[first as usize..(first + pages) as usize].fill(Some(used_for));
+                    }
+                }
+                Step::AllocateLast { pages, used_for } => {
+                    let first = table.allocate_last(pages, used_for);
+                    let is_free = |first: &u32| {
+                        let place = *first as usize..(*first + pages) as usize;
+                        used[place].iter().all(Option::is_none)
+                    };
+                    prop_assert_eq!(first, (0..=PAGES - pages).rev().find(is_free));
                     if let Some(first) = first {
                         used[first as usize..(first + pages) as usize].fill(Some(used_for));
                     }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::mem::zeroed;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -24,6 +25,7 @@ mod userfaultfd {
     pub const API: u64 = 0xAA;
     pub const UFFDIO_API: libc::c_ulong = 0xC018_AA3F;
     pub const UFFDIO_REGISTER: libc::c_ulong = 0xC020_AA00;
+    pub const UFFDIO_UNREGISTER: libc::c_ulong = 0x8010_AA01;
     pub const UFFDIO_WAKE: libc::c_ulong = 0x8010_AA02;
     pub const UFFDIO_WRITEPROTECT: libc::c_ulong = 0xC018_AA06;
     pub const UFFDIO_CONTINUE: libc::c_ulong = 0xC020_AA07;
@@ -133,6 +135,8 @@ struct ProgramMemory {
     userfaultfd: OwnedFd,
     address: u64,
     bytes: usize,
+    /// Pages over which the program has mapped something else. Held while translations are dropped.
+    given_away: Mutex<Vec<Range<u64>>>,
     freeze: Mutex<Freeze>,
     thawed: Condvar,
     /// The number of faults that have been served.
@@ -181,7 +185,35 @@ impl ProgramMemory {
         self.control(userfaultfd::UFFDIO_API, &mut [userfaultfd::API, features, 0])?;
         let modes =
             userfaultfd::REGISTER_MISSING | userfaultfd::REGISTER_MINOR | userfaultfd::REGISTER_WP;
-        self.control(userfaultfd::UFFDIO_REGISTER, &mut [self.address, self.bytes as u64, modes, 0])
+        for pages in self.watched() {
+            let [address, bytes] = self.addresses_of(&pages);
+            self.control(userfaultfd::UFFDIO_REGISTER, &mut [address, bytes, modes, 0])?;
+        }
+        Ok(())
+    }
+
+    /// The pages that were not given away, as ranges.
+    fn watched(&self) -> Vec<Range<u64>> {
+        let given_away = self.given_away.lock().unwrap();
+        let is_given = |page: &u64| given_away.iter().any(|range| range.contains(page));
+        let watched: Vec<_> =
+            (0..(self.bytes / PAGE_BYTES) as u64).filter(|page| !is_given(page)).collect();
+        let rows = watched.chunk_by(|page, next| page + 1 == *next);
+        rows.map(|row| row[0]..row[row.len() - 1] + 1).collect()
+    }
+
+    fn addresses_of(&self, pages: &Range<u64>) -> [u64; 2] {
+        let page_bytes = PAGE_BYTES as u64;
+        [self.address + pages.start * page_bytes, (pages.end - pages.start) * page_bytes]
+    }
+
+    /// Forgets pages and watches them no longer.
+    fn give_away(&self, first_page: u64, pages: u64) {
+        self.discard(first_page, pages);
+        let mut given_away = self.given_away.lock().unwrap();
+        let mut range = self.addresses_of(&(first_page..first_page + pages));
+        self.control(userfaultfd::UFFDIO_UNREGISTER, &mut range).expect("they are watched");
+        given_away.push(first_page..first_page + pages);
     }
 
     /// Maps the page, which is in the file; that it is there already is not an error.
@@ -266,7 +298,10 @@ impl ProgramMemory {
             freeze = self.thawed.wait(freeze).unwrap();
         }
         freeze.frozen = true;
-        self.protect(self.address, self.bytes, true);
+        for pages in self.watched() {
+            let [address, bytes] = self.addresses_of(&pages);
+            self.protect(address, bytes as usize, true);
+        }
         let copy = memory_file(self.bytes);
         copy_data(&self.file, &copy);
         copy
@@ -351,6 +386,8 @@ pub struct Counts {
     pub unmapped_pages: AtomicUsize,
     /// Requests to forget pages.
     pub discards: AtomicUsize,
+    /// Requests to give pages away.
+    pub given_away: AtomicUsize,
     /// Bytes in the memory file of the largest program, from time to time.
     pub largest_bytes: AtomicU64,
 }
@@ -360,7 +397,8 @@ struct Shared {
     behaviour: Behaviour,
     counts: Counts,
     memories: Mutex<HashMap<Token, Arc<ProgramMemory>>>,
-    copies: Mutex<HashMap<Token, File>>,
+    /// The content of a memory, and what was given away of it.
+    copies: Mutex<HashMap<Token, (File, Vec<Range<u64>>)>>,
     next_number: AtomicU64,
     ended: AtomicBool,
 }
@@ -483,12 +521,18 @@ fn answer(socket: &Socket, shared: &Shared) -> io::Result<()> {
             memory.discard(request.first_page, request.pages);
             shared.counts.discards.fetch_add(1, Ordering::Relaxed);
         }
+        (kind, Some(memory)) if kind == RequestKind::GiveAway as u32 => {
+            memory.give_away(request.first_page, request.pages);
+            shared.counts.given_away.fetch_add(1, Ordering::Relaxed);
+        }
         (kind, Some(memory)) if kind == RequestKind::BeginFork as u32 => {
             if let Some(sentence) = shared.behaviour.refuse_forks {
                 refuse(&mut reply, sentence);
             } else {
                 reply.fork = shared.next_token();
-                shared.copies.lock().unwrap().insert(reply.fork, memory.freeze());
+                let given_away = memory.given_away.lock().unwrap().clone();
+                let copy = (memory.freeze(), given_away);
+                shared.copies.lock().unwrap().insert(reply.fork, copy);
                 shared.counts.copies.fetch_add(1, Ordering::Relaxed);
                 if let Some(signal) = shared.behaviour.signal_in_forks {
                     send_signal(socket, signal)?;
@@ -542,8 +586,8 @@ fn attach(
         return socket.reply(&reply, None);
     }
     let userfaultfd = userfaultfd.expect("a userfaultfd, as this process has one");
-    let file = match request.fork {
-        NO_TOKEN => memory_file(shared.memory_bytes),
+    let (file, given_away) = match request.fork {
+        NO_TOKEN => (memory_file(shared.memory_bytes), Vec::new()),
         fork => shared.copies.lock().unwrap().remove(&fork).expect("a copy for the child"),
     };
     reply.memory = shared.next_token();
@@ -556,6 +600,7 @@ fn attach(
         userfaultfd,
         address: mapped.address,
         bytes: shared.memory_bytes,
+        given_away: Mutex::new(given_away),
         freeze: Mutex::default(),
         thawed: Condvar::new(),
         faults: AtomicU64::new(0),
@@ -614,9 +659,18 @@ fn unmap_at_random(
             let most = 1 + random() % if low { 4 } else { 64 };
             *range = PageRange { first_page: first as u32, pages: most.min(pages - first) as u32 };
         }
+        let given_away = memory.given_away.lock().unwrap();
+        for range in &mut unmap.ranges[..unmap.ranges_used as usize] {
+            let start = u64::from(range.first_page);
+            let end = start + u64::from(range.pages);
+            if given_away.iter().any(|given| start < given.end && given.start < end) {
+                range.pages = 0;
+            }
+        }
         socket.send(unmap.used_bytes(), None)?;
         let mut answer = [0];
         let (bytes, _) = socket.receive(&mut answer)?;
+        drop(given_away);
         if bytes == 0 {
             return Ok(());
         }

@@ -287,8 +287,9 @@ def unpaged(rows: pl.DataFrame) -> list[str]:
     return [
         f"{first['name']} (process {first['process']}){others} had "
         f"{bytes_text(int(first['unpaged_bytes']))} in memory that was not paged, beside {paged} "
-        "that were. Programs that reserve memory first and commit it later (V8, Java, Go) have it "
-        "there: the policy does not decide about it, and the frames do not limit it."
+        "that were: stacks, shared, fixed, huge or locked mappings, or reservations for which the "
+        "program's --address-space has no room. The policy does not decide about it, and the "
+        "frames do not limit it."
     ]
 
 

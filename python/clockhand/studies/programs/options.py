@@ -50,7 +50,7 @@ OPTIONS = (
         '``"sensed"``, the default: the kernel answers the access that sets a bit again, and the '
         'pager looks; ``"mapped"``: the pager answers it.',
     ),
-    Argument("address_space", str, "8GiB", "The most that a process can have paged."),
+    Argument("address_space", str, "16GiB", "The most that a process can have paged."),
     Argument(
         "device", Device, "slc-nand",
         "Whose ratio of write to read cost policies take as their ``c``.",
