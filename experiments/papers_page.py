@@ -24,7 +24,7 @@ SETS = {
     "SCM": "scm",
     "CLOCK-DNV": "clock-dnv",
 }
-VERDICTS = ("reproduced", "direction only", "contradicted", "not testable here")
+VERDICTS = ("reproduced", "direction only", "contradicted", "too few cases", "not testable here")
 BESIDE = ("craw", "craw-a", "cfclock", "cflru", "lru-wsr", "arc", "opt-feasible", "bound")
 ALL = "all traces"
 READINGS = [(view, repeats) for view in ("paper", "bus", "fault") for repeats in ("", "-collapsed")]

@@ -71,7 +71,7 @@ def made_rows(best_for_faults: dict[str, int], fastest: dict[float, int]) -> pl.
                 "amat_ns": 60.0 if size == fastest[ratio] else 70.0,
             }
             for workload in WORKLOADS
-            for memory in ("2MiB", "8MiB")
+            for memory in ("1MiB", "2MiB", "4MiB", "8MiB", "16MiB")
             for size in SIZES
             for ratio in fastest
         ]
@@ -114,7 +114,7 @@ def servers(disk: float, scm: float, admission: float) -> pl.DataFrame:
                 "time_without_cache_us": 100.0,
             }
             for server in SERVERS
-            for share in (0.1, 0.4, 0.8)
+            for share in (0.1, 0.2, 0.4, 0.8)
             for insert in READINGS_JUDGED
             for (device, rule), gain in saved.items()
         ]
@@ -123,7 +123,8 @@ def servers(disk: float, scm: float, admission: float) -> pl.DataFrame:
 
 def measured(storage_us: float, cached_us: float, copied_us: float) -> Measured:
     def at(median_us: float) -> dict[int, MeasuredPoint]:
-        return {4096: MeasuredPoint(median_us / 2, median_us, 2 * median_us)}
+        point = MeasuredPoint(median_us / 2, median_us, 2 * median_us)
+        return {4096 << doubling: point for doubling in range(5)}
 
     return Measured("a machine", "2020-09-21", at(storage_us), at(cached_us), at(copied_us))
 

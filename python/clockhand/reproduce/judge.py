@@ -6,8 +6,8 @@ number is *reproduced* if ours lies within a tenth of the paper's, above or belo
 ours are in it, or at most a tenth beyond its ends. A statement about all cases is *reproduced* if
 it holds in nine of ten of ours. What has the paper's sign, or holds in more than half of the cases,
 but not so, is *direction only*; what has the other sign, or holds in at most half of them, is
-*contradicted*. Where the paper's words can be read in several ways, each reading is a claim of its
-own with a verdict of its own.
+*contradicted*. Fewer than five cases are *too few*. Where the paper's words can be read in several
+ways, each reading is a claim of its own with a verdict of its own.
 """
 
 import importlib
@@ -28,6 +28,9 @@ TOLERANCE = 0.1
 NEARLY_ALL = 0.9
 """The share of the cases in which a statement about all of them must hold."""
 
+LEAST_CASES = 5
+"""Fewer say nothing of all cases, unless a claim is true by construction."""
+
 Evidence = tuple[tuple[str, ...], ...]
 """A small table as text; its first row has the headings."""
 
@@ -41,6 +44,7 @@ class Verdict(StrEnum):
     REPRODUCED = "reproduced"
     DIRECTION = "direction only"
     CONTRADICTED = "contradicted"
+    TOO_FEW = "too few cases"
     UNTESTABLE = "not testable here"
 
 
@@ -166,6 +170,9 @@ RULES: Mapping[str, tuple[Callable[[Values, Mapping[str, Any]], Verdict], str]] 
 """By name, how a rule judges our values beside the claim, and what it says of itself."""
 
 NUMBERS = ("mean", "greatest", "range")
+OVER_CASES = ("mean", "cases", "most")
+"""Rules whose cases stand for all others: of a few they say nothing."""
+
 TEXTS = ("what", "found", "says", "reading", "why")
 OWN = {
     *TEXTS, "key", "place", "quote", "tables", "measure", "rule", "rule_text", "paper",
@@ -228,6 +235,10 @@ def _judged(
     paper = claim.get("paper")
     judging, sentence = RULES[claim["rule"]]
     is_empty = claim["rule"] in NUMBERS and not found.values
+    is_certain = claim.get("by_construction", False)
+    verdict = Verdict.UNTESTABLE if is_empty else judging(found.values, claim)
+    if claim["rule"] in OVER_CASES and not is_certain and 0 < len(found.values) < LEAST_CASES:
+        verdict = Verdict.TOO_FEW
     words = {
         **content.get("words", {}), **arguments, **_in_words(found.values, shown),
         "paper": "" if paper is None else _in_text(paper, shown), **found.words,
@@ -237,13 +248,13 @@ def _judged(
     return Claim(
         *own,
         " ".join(part for part in (*rule, content.get("caveat")) if part),
-        Verdict.UNTESTABLE if is_empty else judging(found.values, claim),
+        verdict,
         "–" if is_empty else text["found"],
         paper=text["says"] or str(words["paper"]),
         reading=text["reading"],
         why=text["why"],
         evidence=found.evidence,
-        by_construction=claim.get("by_construction", False),
+        by_construction=is_certain,
     )
 
 
