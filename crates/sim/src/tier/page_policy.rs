@@ -54,8 +54,51 @@ impl Numbers<'_> {
     }
 }
 
-const READ: u8 = 1;
-const WRITE: u8 = 2;
+/// The bits that accesses have set since they were last taken.
+pub(super) struct AccessBits {
+    /// By group of 64 pages: which were read, and which were written.
+    groups: Vec<[u64; 2]>,
+    /// The groups with a bit.
+    touched: Vec<u32>,
+}
+
+impl AccessBits {
+    pub(super) fn new(pages: u32) -> Self {
+        AccessBits { groups: vec![[0; 2]; pages.div_ceil(64) as usize], touched: Vec::new() }
+    }
+
+    #[inline]
+    fn set(&mut self, page: PageId, op: Op) {
+        let group = &mut self.groups[page.index() / 64];
+        if *group == [0; 2] {
+            self.touched.push(page.0 / 64);
+        }
+        group[op as usize] |= 1 << (page.0 % 64);
+    }
+
+    fn clear(&mut self, page: PageId) {
+        if let Some(group) = self.groups.get_mut(page.index() / 64) {
+            group.iter_mut().for_each(|bits| *bits &= !(1 << (page.0 % 64)));
+        }
+    }
+
+    /// Takes all bits: the pages that have one, in page order, each with a write if it was written.
+    fn take(&mut self) -> Vec<(PageId, Op)> {
+        self.touched.sort_unstable();
+        let mut pages = Vec::new();
+        for group in self.touched.drain(..) {
+            let [read, written] = std::mem::take(&mut self.groups[group as usize]);
+            let mut left = read | written;
+            while left != 0 {
+                let place = left.trailing_zeros();
+                let op = if written >> place & 1 != 0 { Op::Write } else { Op::Read };
+                pages.push((PageId(group * 64 + place), op));
+                left &= left - 1;
+            }
+        }
+        pages
+    }
+}
 
 /// A page policy with its memory, the fast tier.
 pub(super) struct PageTier<'a, P, T> {
@@ -68,10 +111,8 @@ pub(super) struct PageTier<'a, P, T> {
     pub(super) periods: Option<Countdown>,
     /// When the next sample or scan is; none where all is seen.
     pub(super) looks: Option<Countdown>,
-    /// By page: the bits that accesses have set since the last scan.
-    pub(super) bits: Vec<u8>,
-    /// Pages whose bits were set since the last scan.
-    pub(super) touched: Vec<PageId>,
+    /// What accesses have set, where that is what it sees.
+    pub(super) bits: AccessBits,
 }
 
 impl<P: PagePolicy, T: Told<P>> PageTier<'_, P, T> {
@@ -124,15 +165,8 @@ impl<P: PagePolicy, T: Told<P>> PageTier<'_, P, T> {
     fn scan<M: Movements>(&mut self, tiers: &mut Tiers<M>) {
         let resident = tiers.resident_pages();
         tiers.movements().scanned(resident.into());
-        let mut touched = std::mem::take(&mut self.touched);
-        touched.sort_unstable_by_key(|page| page.0);
         let mut slow = Vec::new();
-        for page in touched.drain(..) {
-            let op = match std::mem::take(&mut self.bits[page.index()]) {
-                0 => continue,
-                bits if bits & WRITE != 0 => Op::Write,
-                _ => Op::Read,
-            };
+        for (page, op) in self.bits.take() {
             match tiers.tier_of(page) {
                 Some(Tier::Fast) => {
                     self.rule.told(page, false, tiers.now());
@@ -142,7 +176,6 @@ impl<P: PagePolicy, T: Told<P>> PageTier<'_, P, T> {
                 None => {}
             }
         }
-        self.touched = touched;
         for (page, op) in slow {
             if tiers.tier_of(page) == Some(Tier::Slow) {
                 self.ask(page, op, tiers);
@@ -207,9 +240,7 @@ impl<P: PagePolicy, T: Told<P>> TierPolicy for PageTier<'_, P, T> {
 
     fn evicted(&mut self, page: PageId) {
         self.rule.evicted(page);
-        if let Some(bits) = self.bits.get_mut(page.index()) {
-            *bits = 0;
-        }
+        self.bits.clear(page);
     }
 
     #[inline]
@@ -230,13 +261,7 @@ impl<P: PagePolicy, T: Told<P>> TierPolicy for PageTier<'_, P, T> {
                     self.take_sample(served, tiers);
                 }
             }
-            Sight::Bits(_) => {
-                let bits = &mut self.bits[page.index()];
-                if *bits == 0 {
-                    self.touched.push(page);
-                }
-                *bits |= if op == Op::Write { WRITE } else { READ };
-            }
+            Sight::Bits(_) => self.bits.set(page, op),
         }
     }
 

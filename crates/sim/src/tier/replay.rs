@@ -9,7 +9,7 @@ use clockhand_trace::PageView;
 
 use super::counts::Counter;
 use super::course::Windows;
-use super::page_policy::{Numbers, PageTier, Sight};
+use super::page_policy::{AccessBits, Numbers, PageTier, Sight};
 use super::promotion::{self, PromotionRule};
 use crate::replay::{ByAccess, ByExactBits, ByFuture, CHUNK_RECORDS, Told, chunk_done, first_op};
 use crate::{Progress, SimError};
@@ -207,8 +207,7 @@ impl<'a, W: Watching> PageVisitor<'a, W> {
             sight: keeping.sight,
             rule: promotion::Memory::new(keeping.rule, fast_frames, pages, keeping.keys),
             numbers: Numbers { by_address, back: &back },
-            bits: vec![0; if keeps_bits { pages as usize } else { 0 }],
-            touched: Vec::new(),
+            bits: AccessBits::new(if keeps_bits { pages } else { 0 }),
         };
         replay.run(tier, watching, |tier, progress, records| {
             chunk_done(&mut tier.memory, progress, records)

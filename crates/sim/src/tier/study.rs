@@ -274,11 +274,12 @@ impl<'a> TierStudy<'a> {
 /// The pages of greatest gain above 0 that fit; of equal ones those that come first.
 pub(super) fn best_pages(accesses: &[[u64; 2]], frames: u32, prices: &TierPrices) -> Vec<bool> {
     use clockhand_policy::Op::{Read, Write};
+    // Multiplied by both denominators, so that gains are compared as whole numbers.
     let (read, write) = (prices.gain(Read), prices.gain(Write));
-    let whole = |number: u64| BigRational::from_integer(BigInt::from(number));
-    let gain = |accesses: &[u64; 2]| whole(accesses[0]) * &read + whole(accesses[1]) * &write;
+    let [read, write] = [read.numer() * write.denom(), write.numer() * read.denom()];
+    let gain = |accesses: &[u64; 2]| &read * accesses[0] + &write * accesses[1];
     let gains = accesses.iter().map(gain).enumerate();
-    let mut gains: Vec<_> = gains.filter(|(_, gain)| *gain > BigRational::zero()).collect();
+    let mut gains: Vec<_> = gains.filter(|(_, gain)| *gain > BigInt::zero()).collect();
     gains.sort_by(|(left, gain), (right, other)| other.cmp(gain).then(left.cmp(right)));
     let mut lives_in_fast = vec![false; accesses.len()];
     gains.iter().take(frames as usize).for_each(|(page, _)| lives_in_fast[*page] = true);
