@@ -104,6 +104,7 @@ def test_what_stands_out_says_how_long_requests_take() -> None:
         ({"ssds": "small:queue_depth=0"}, "queue_depth '0' is not possible"),
         ({"ssds": "small:suspend=erase"}, "add scheduling=read-first"),
         ({"ssds": "samsung-970-pro-512gb:size=1GiB"}, "erase_us is not given"),
+        ({"arrivals": "rate:0.000000001"}, "would arrive after more than 146 years"),
         ({"ssds": "small:collection=background"}, "add background_free"),
         ({"arrivals": "rate:0"}, "is unknown; give trace, trace:SPEED, rate:X"),
         ({"every": "10"}, "is no span of time"),

@@ -116,7 +116,12 @@ impl Ssd {
         &self.options
     }
 
-    /// The division of the drive's pages.
+    /// Whether the rest of a page is read that the host writes in part (`mapping_unit`); otherwise a part counts as the page.
+    pub fn reads_rest(&self) -> bool {
+        self.profile.settings.reads_rest()
+    }
+
+    /// How much of the drive is for what.
     pub fn capacity(&self) -> Capacity {
         self.options.capacity(&self.geometry)
     }

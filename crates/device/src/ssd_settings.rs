@@ -47,6 +47,8 @@ pub(crate) struct Settings {
     planes_per_die: u32,
     pages_per_block: Option<u32>,
     page_bytes: Option<u32>,
+    /// Whether the host writes parts of pages, whose rest is read first.
+    reads_rest: bool,
     over_provisioning: Option<Exact>,
     share_of: ShareOf,
     minimum_free: MinimumFree,
@@ -59,8 +61,8 @@ pub(crate) struct Settings {
     pub(crate) times: TimeSettings,
 }
 
-/// Names of all settings, in the order they are shown.
-pub(crate) const SETTINGS: [&str; 15] = [
+/// Names of all settings, in the order in which they are shown.
+pub(crate) const SETTINGS: [&str; 16] = [
     "size",
     "blocks_per_plane",
     "channels",
@@ -68,6 +70,7 @@ pub(crate) const SETTINGS: [&str; 15] = [
     "planes_per_die",
     "pages_per_block",
     "page_bytes",
+    "mapping_unit",
     "over_provisioning",
     "over_provisioning_of",
     "minimum_free",
@@ -87,6 +90,7 @@ impl Default for Settings {
             planes_per_die: 1,
             pages_per_block: None,
             page_bytes: None,
+            reads_rest: false,
             over_provisioning: None,
             share_of: ShareOf::Logical,
             minimum_free: MinimumFree::Blocks(2),
@@ -117,6 +121,10 @@ impl Settings {
             "planes_per_die" => self.planes_per_die = count()?,
             "pages_per_block" => self.pages_per_block = Some(count()?),
             "page_bytes" => self.page_bytes = Some(count()?),
+            "mapping_unit" => {
+                self.page_bytes = Some(parse_unit(value)?);
+                self.reads_rest = true;
+            }
             "over_provisioning" => self.over_provisioning = Some(parse_over_provisioning(value)?),
             "over_provisioning_of" => self.share_of = parse_share_of(value)?,
             "minimum_free" => self.minimum_free = value.parse()?,
@@ -154,6 +162,10 @@ impl Settings {
             "planes_per_die" => number(self.planes_per_die),
             "pages_per_block" => number(self.pages_per_block?),
             "page_bytes" => number(self.page_bytes?),
+            "mapping_unit" => {
+                let bytes = self.page_bytes.filter(|_| self.reads_rest)?;
+                Some(bytes_text_in_any_unit(bytes.into()))
+            }
             "over_provisioning" => {
                 let percent = self.over_provisioning? * Exact::from_integer(100);
                 Some(format!("{}%", readable(&percent)))
@@ -174,6 +186,11 @@ impl Settings {
         let options =
             SETTINGS.iter().filter_map(|name| Some(format!("{name}={}", self.get(name)?)));
         options.collect::<Vec<_>>().join(",") + &self.mapping.resolved()
+    }
+
+    /// Whether the rest of a page is read that the host writes in part.
+    pub(crate) fn reads_rest(&self) -> bool {
+        self.reads_rest
     }
 
     /// The drive of these settings: its geometry, and the options of its translation layer.
@@ -314,6 +331,16 @@ fn parse_share_of(value: &str) -> Result<ShareOf, String> {
     [ShareOf::Raw, ShareOf::Logical].into_iter().find(|known| known.name() == value).ok_or_else(
         || format!("over_provisioning_of '{value}' is neither raw nor logical; use one of them"),
     )
+}
+
+/// A mapping unit such as `16KiB`, in bytes.
+fn parse_unit(value: &str) -> Result<u32, String> {
+    let bytes = bytes_with_unit(value).and_then(|bytes| u32::try_from(bytes).ok());
+    bytes.filter(|bytes| *bytes > 0).ok_or_else(|| {
+        format!(
+            "mapping_unit '{value}' is not a size of a page; write it with its unit, such as 16KiB"
+        )
+    })
 }
 
 /// A size such as `8GiB` or `1.6TB`, in bytes.

@@ -49,6 +49,10 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 
 /// The time of a page of DRAM if none is given.
 const DRAM_NS: u64 = 50;
+/// No part of a drive takes longer, in microseconds; so sums of times do not overflow.
+const TIME_MAX: u128 = 1_000_000_000;
+/// The slowest bus carries 10^6 bytes in so many seconds.
+const MB_S_PARTS: u128 = 1_000;
 /// The most requests that are in flight.
 const QUEUE_DEPTH_MAX: u32 = 65_535;
 
@@ -271,9 +275,12 @@ fn parse(name: &'static str, value: &str) -> Result<Given, String> {
                 numbers => Ok(Given::Numbers(numbers.to_vec())),
             }
         }
-        "bus_mb_s" | "link_mb_s" => match parse_time(name, value)? {
+        "bus_mb_s" | "link_mb_s" => match parse_decimal_from_0(name, value)? {
             zero if zero.is_zero() => Err(format!(
                 "{name} '{value}' carries nothing; give 10^6 bytes per second above 0, or leave it out for no limit"
+            )),
+            slow if slow < Exact::new(1, MB_S_PARTS) => Err(format!(
+                "{name} '{value}' is too slow; give at least 0.001, 10^6 bytes per second"
             )),
             number => Ok(Given::Number(number)),
         },
@@ -297,8 +304,17 @@ fn parse(name: &'static str, value: &str) -> Result<Given, String> {
     }
 }
 
-/// A decimal from 0.
+/// A time from 0, in the unit that the name ends with.
 fn parse_time(name: &str, value: &str) -> Result<Exact, String> {
+    let time = parse_decimal_from_0(name, value)?;
+    match time > Exact::from_integer(TIME_MAX) {
+        true => Err(format!("{name} '{value}' is too long; give at most {TIME_MAX}")),
+        false => Ok(time),
+    }
+}
+
+/// A decimal from 0.
+fn parse_decimal_from_0(name: &str, value: &str) -> Result<Exact, String> {
     let is_zero = !value.is_empty()
         && value.bytes().all(|byte| byte == b'0' || byte == b'.')
         && value.bytes().filter(|byte| *byte == b'.').count() <= 1

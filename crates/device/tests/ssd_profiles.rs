@@ -26,7 +26,10 @@ fn every_built_in_drive_says_what_it_is_and_whence_and_can_be_built() {
             "micron-9200-max-1600gb",
             "samsung-840-evo-250gb",
             "samsung-970-pro-512gb",
+            "samsung-pm9d3-1880gb",
             "small",
+            "solidigm-d5-p5336-7680gb",
+            "ufs-31-128gb",
             "wd-zn540-1tb"
         ]
     );

@@ -35,9 +35,9 @@ impl ServedBuffer {
         let mut settings = text.split_once(':').map_or("", |(_, settings)| settings).split(',');
         let commands = settings.find_map(|setting| setting.strip_prefix("commands="));
         let spec = match commands {
-            Some("paper") => {
+            Some(mode @ ("paper" | "protected")) => {
                 return Err(ServeError::Usage(format!(
-                    "write buffer {text}: commands=paper ignores FLUSH and loses data that was acknowledged; leave it out"
+                    "write buffer {text}: commands={mode} ignores FLUSH and loses data that was acknowledged; leave it out"
                 )));
             }
             None if takes_commands => {

@@ -243,6 +243,7 @@ impl AgedSsd {
                 Separation::Stream(streams) => streams.into(),
                 Separation::Off | Separation::Temperature { .. } => 1,
             },
+            reads_rest: self.ssd.reads_rest(),
         }
     }
 
@@ -527,9 +528,11 @@ impl OnDrive<'_> {
             Repeat::Times(times) => times,
             Repeat::UntilSteady => self.counted(cell, repeat, progress)?.course.repetitions(),
         };
+        arrivals.check_last(self.name, repetitions, timed::count(self.trace))?;
         let settings = cell.resolved.settings();
+        // With NVM or without the parameter, what is acknowledged is persistent.
         let is_paper =
-            settings.iter().any(|(name, value)| name == "commands" && value.to_string() == "paper");
+            settings.iter().any(|(name, value)| name == "commands" && value.to_string() != "safe");
         let wanted = Wanted {
             ssd: self.ssd.written.clone(),
             options: self.ssd.ssd.time_options(cell.spec.entry().is_hybrid)?,

@@ -147,5 +147,5 @@ fn media(pages: BufferPages, parameters: &mut Parameters) -> (usize, usize) {
 
 /// Returns whether FLUSH and FUA are heeded.
 fn is_safe(parameters: &mut Parameters) -> bool {
-    parameters.choice("commands", &["paper", "safe"]) == 1
+    parameters.choice("commands", &["paper", "safe", "protected"]) == 1
 }

@@ -107,8 +107,8 @@ pub use buffer::{
     build_buffer,
 };
 pub use drive_time::{
-    DriveTimeTwin, ProgrammedFrom, TimedFlash, TimedKind, TimedMedium, TimedOperation,
-    TimedRequest, TimedRules, TimedServed, TimedStep,
+    DriveTimeTwin, ProgrammedFrom, TimedDecisions, TimedFlash, TimedKind, TimedMedium,
+    TimedOperation, TimedRequest, TimedRules, TimedServed, TimedStep,
 };
 pub use file_cache::{
     AdmissionRules, Cost, FileCacheCosts, FileCacheEvent, FileCacheTwin, belady, evictions,

@@ -200,6 +200,17 @@ impl Ftl {
         }
     }
 
+    /// Looks up pages that are written or read soon, one after the other: so the processor waits for many look-ups together.
+    pub fn look_ahead(&self, pages: &[LogicalPage]) {
+        match &self.mapped {
+            Mapped::Page(mapped) => mapped.map.look_ahead(pages),
+            Mapped::Bast(mapped) => mapped.map.look_ahead(pages),
+            Mapped::Fast(mapped) => mapped.map.look_ahead(pages),
+            Mapped::Dftl(mapped) => mapped.map.look_ahead(pages),
+            Mapped::Zoned(_) => {}
+        }
+    }
+
     /// The place of a translation page on flash, if map and page are there.
     pub fn find_translation(&self, page: TranslationPage) -> Option<PhysicalPage> {
         match &self.mapped {

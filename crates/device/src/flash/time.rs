@@ -4,20 +4,29 @@
 //! decides over channels and dies, event by event, in whole nanoseconds. A [`Workload`] brings the requests and decides
 //! for each, through a [`Decision`], what happens in the buffer.
 
+mod actions;
 mod blocks;
+mod deadlines;
+mod decision;
 mod dies;
 mod drive;
+mod ends;
 mod engine;
 mod flushes;
+mod issue;
 mod latencies;
 mod listener;
 mod memories;
 mod operation;
 mod options;
+mod phases;
 mod requests;
 mod slab;
+mod starts;
+mod waits;
 
-pub use drive::{Arrivals, Decision, FlushedFrom, TimedDrive, TimedError, Timing, Workload};
+pub use decision::{Decision, FlushedFrom};
+pub use drive::{Arrivals, TimedDrive, TimedError, Timing, Workload};
 pub use latencies::Latencies;
 pub use memories::Medium;
 pub use operation::{OperationKind, OperationRecord, Role};

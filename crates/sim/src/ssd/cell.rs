@@ -148,6 +148,9 @@ impl<B: WriteBuffer, O: Observer> Run<'_, B, O> {
                 }
                 let op = (range.is_write(), range.is_forced());
                 for page in range.pages() {
+                    if range.is_partial(page) {
+                        self.read_rest(page);
+                    }
                     if range.is_write() {
                         self.below.drive.wrote(FlashPage(page), range.stream());
                     }
@@ -163,6 +166,14 @@ impl<B: WriteBuffer, O: Observer> Run<'_, B, O> {
             progress.add_done(ranges.len() as u64);
         }
         commands.try_for_each(|(_, command)| self.command(command, progress))
+    }
+
+    /// Reads the rest of a page that is written in part, unless the buffer has it.
+    #[cold]
+    fn read_rest(&mut self, page: u32) {
+        if self.buffered.buffer.place_of(LogicalPage(page.into())).is_none() {
+            self.below.drive.read(FlashPage(page));
+        }
     }
 
     fn look_ahead(&self, ranges: &[PageRange]) {

@@ -53,6 +53,8 @@ pub(super) struct Space {
     pub(super) pages_per_block: u32,
     /// Classes of streams that the drive keeps apart, at least 1.
     pub(super) streams: u32,
+    /// Whether the rest of a page is read that is written in part.
+    pub(super) reads_rest: bool,
 }
 
 /// Consecutive pages of the drive that one request reads or writes.
@@ -69,6 +71,9 @@ pub(super) struct PageRange {
 const WRITES: u32 = 1 << 31;
 const FORCES: u32 = 1 << 30;
 const CONTINUES: u32 = 1 << 29;
+/// The first page is written from its middle on, the last one to its middle, and their rest is read first.
+const STARTS_INSIDE: u32 = 1 << 28;
+const ENDS_INSIDE: u32 = 1 << 27;
 /// Pages are at most 64, classes of streams at most 255.
 const PAGES: u32 = 0xff;
 const STREAM_SHIFT: u32 = 8;
@@ -95,6 +100,15 @@ impl PageRange {
 
     pub(super) fn is_forced(self) -> bool {
         self.pages_and_op & FORCES != 0
+    }
+
+    /// Whether a page is written in part, and its rest read first.
+    #[inline]
+    pub(super) fn is_partial(self, page: u32) -> bool {
+        let inside = |flag| self.pages_and_op & flag != 0;
+        inside(STARTS_INSIDE | ENDS_INSIDE)
+            && (inside(STARTS_INSIDE) && page == self.first
+                || inside(ENDS_INSIDE) && page + 1 == self.pages().end)
     }
 
     pub(super) fn is_write(self) -> bool {
@@ -188,11 +202,18 @@ pub(super) fn place(
             placed.command(list, command, &bases, (space, map), &place_of);
         }
         let mut continues = false;
+        let first_range = placed.ranges.len();
         for_each_block(request, &bases, space, &mut |block, first, pages| {
             let block = place_of(block).expect("blocks of requests have places");
             placed.take(block * per_block + first, pages, request, continues);
             continues = true;
         });
+        if space.reads_rest && request.is_write() {
+            let (starts, ends) = request.is_inside(space.page_bytes);
+            placed.ranges[first_range].pages_and_op |= if starts { STARTS_INSIDE } else { 0 };
+            let last = placed.ranges.last_mut().expect("a request has a page");
+            last.pages_and_op |= if ends { ENDS_INSIDE } else { 0 };
+        }
     }
     for command in commands {
         placed.command(list, command, &bases, (space, map), &place_of);
@@ -427,7 +448,8 @@ pub(super) struct PlacedForTest(Collector);
 impl PlacedForTest {
     pub(super) fn new() -> Self {
         let (logical_pages, page_bytes, pages_per_block) = (1 << 20, 4096, 4);
-        let space = Space { logical_pages, page_bytes, pages_per_block, streams: 255 };
+        let (streams, reads_rest) = (255, false);
+        let space = Space { logical_pages, page_bytes, pages_per_block, streams, reads_rest };
         PlacedForTest(Collector::new(0, space))
     }
 

@@ -46,6 +46,13 @@ impl ByteRange {
         (self.stream_and_op & !OP) as usize
     }
 
+    /// Whether its first page begins before it, and its last one goes on behind it.
+    pub(super) fn is_inside(self, page_bytes: u32) -> (bool, bool) {
+        let page_bytes = u64::from(page_bytes);
+        let end = self.address.saturating_add(self.bytes.max(1).into());
+        (self.address % page_bytes != 0, end % page_bytes != 0)
+    }
+
     /// The first and the last page it touches.
     pub(super) fn pages(self, page_bytes: u32) -> (u64, u64) {
         let page_bytes = u64::from(page_bytes);

@@ -23,6 +23,7 @@ pub use arrivals::TimedArrivals;
 pub(super) use arrivals::{ArrivalTimes, arrival_times};
 use below::TimedBelow;
 pub use latency::{LatencyRow, LatencyRows};
+pub(super) use requests::count;
 use requests::{Cursor, Item};
 pub(super) use windows::Window;
 use windows::Windows;
@@ -33,6 +34,8 @@ use super::course::{Course, Repeat};
 use super::placement::{Placed, PlacedCommand};
 use crate::{Progress, SimError};
 
+/// Requests whose pages are looked up together, before they are decided.
+const AHEAD: usize = 64;
 /// Requests between two checks whether the run is to end.
 const LOOK_EVERY: u64 = 1 << 14;
 
@@ -214,6 +217,18 @@ impl<'a, B: WriteBuffer> Run<'a, B> {
         TimedFinished { finished, timed, operations }
     }
 
+    /// Looks up the first pages of the ranges that are decided next.
+    fn look_ahead(&self, decision: &Decision<'_>) {
+        let mut pages = [FlashPage(0); AHEAD];
+        let next = self.decided.ranges(self.trace).iter().take(AHEAD);
+        let count = next.len();
+        for (page, range) in pages.iter_mut().zip(next) {
+            *page = FlashPage(range.first);
+            self.buffered.buffer.look_ahead(LogicalPage(range.first.into()));
+        }
+        decision.look_ahead(&pages[..count]);
+    }
+
     /// Takes the decisions of a request that is a run of ranges.
     fn decide_ranges(
         &mut self,
@@ -223,6 +238,10 @@ impl<'a, B: WriteBuffer> Run<'a, B> {
         for range in &self.trace.ranges[ranges] {
             let op = (range.is_write(), range.is_forced());
             for page in range.pages() {
+                let buffered = &self.buffered.buffer;
+                if range.is_partial(page) && buffered.place_of(LogicalPage(page.into())).is_none() {
+                    decision.modify(FlashPage(page));
+                }
                 if range.is_write() {
                     decision.wrote(FlashPage(page), range.stream());
                 }
@@ -300,6 +319,9 @@ impl<B: WriteBuffer> Workload for Run<'_, B> {
                 return Err(SimError::Interrupted);
             }
             self.progress.add_done(LOOK_EVERY.min(self.per_repetition));
+        }
+        if index.is_multiple_of(AHEAD as u64) {
+            self.look_ahead(decision);
         }
         match self.decided.next(self.trace) {
             Item::Ranges(ranges) => {

@@ -89,3 +89,20 @@ fn zones_take_no_write_buffer_and_no_ageing() {
         "{said}"
     );
 }
+
+#[test]
+fn what_is_written_in_part_is_read_before_where_a_unit_is_mapped() {
+    // Four pages of 4 KiB are a unit: the first write of each finds nothing, the others read it, unless it is buffered.
+    let references = "w0 w1 w2 w3 w12 w1 w13";
+    let (plain, unit) = (",page_bytes=16384", ",mapping_unit=16KiB");
+    let reads = |options: &str, buffer: &str| {
+        let drive = format!("{DRIVE}{options}");
+        let row = row(&on_one_trace(references, &[buffer], &drive));
+        (row.flash_reads - row.relocations, row.host_writes)
+    };
+    assert_eq!(reads(plain, "none"), (0, 7));
+    assert_eq!(reads(unit, "none"), (5, 7));
+    assert_eq!(reads(unit, "lru:total=2"), (0, 0));
+    // The unit of page 1 was flushed when that of page 12 came.
+    assert_eq!(reads(unit, "lru:total=1"), (2, 3));
+}

@@ -19,7 +19,7 @@ impl PageLevel {
             parameters.iter().partition(|(name, _)| own.contains(name));
         let value = |name: &str| own.iter().find(|(own, _)| *own == name).map(|(_, value)| *value);
         assert!(value("cluster").is_none_or(|cluster| cluster == "page"), "no clusters here");
-        assert!(value("commands").is_none_or(|commands| commands == "paper"), "no commands here");
+        assert!(value("commands").is_none_or(|commands| commands != "safe"), "no commands here");
         PageLevel {
             twin: crate::build(name, pages.total, &policy, &[]),
             cache_reads: value("cache_reads") != Some("false"),

@@ -1,6 +1,6 @@
 //! what dies and channels begin.
 
-use super::{DriveTimeTwin, Operation, Source, TimedKind};
+use super::{DriveTimeTwin, Operation, TimedDecisions, TimedKind};
 
 /// A phase on a channel: whose it is, and when it is over.
 #[derive(Clone, Copy, Debug)]
@@ -39,12 +39,11 @@ impl Die {
     }
 }
 
-impl DriveTimeTwin {
+impl<D: TimedDecisions> DriveTimeTwin<D> {
     fn is_ready(&self, number: usize) -> bool {
         let operation = &self.operations[number];
         let after = operation.after.iter();
-        self.is_there(operation.content)
-            && after.copied().all(|before| self.is_there(Source::Operation(before)))
+        self.is_there(operation.content) && after.copied().all(|before| self.is_there(before))
     }
 
     fn waiting(&self, die: usize, host_reads: bool) -> impl Iterator<Item = usize> + '_ {
@@ -113,15 +112,27 @@ impl DriveTimeTwin {
     fn array(&self, group: &[usize]) -> u64 {
         let of_type =
             |times: &[u64], page: u32| times[(page / self.rules.together) as usize % times.len()];
+        let slc = |block: u32| {
+            let (pool_blocks, main_blocks, times) = self.rules.slc?;
+            (block % pool_blocks >= main_blocks).then_some(times)
+        };
         let time = |number: &usize| {
             let operation = &self.operations[*number];
-            let read = |page| of_type(&self.rules.read, page);
-            let program = || of_type(&self.rules.program, operation.page);
+            let (block, from) = (operation.block, operation.from / self.rules.pages_per_block);
+            let read = |block, page| {
+                slc(block).map_or_else(|| of_type(&self.rules.read, page), |times| times[0])
+            };
+            let program = || {
+                slc(block)
+                    .map_or_else(|| of_type(&self.rules.program, operation.page), |times| times[1])
+            };
             match operation.seen.kind {
-                TimedKind::Read => read(operation.page),
+                TimedKind::Read => read(block, operation.page),
                 TimedKind::Program => program(),
-                TimedKind::Erase => self.rules.erase,
-                TimedKind::Copy => read(operation.from % self.rules.pages_per_block) + program(),
+                TimedKind::Erase => slc(block).map_or(self.rules.erase, |times| times[2]),
+                TimedKind::Copy => {
+                    read(from, operation.from % self.rules.pages_per_block) + program()
+                }
             }
         };
         group.iter().map(time).max().expect("a group has an operation")

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{DriveTimeTwin, Source, TimedMedium};
+use super::{DriveTimeTwin, Source, TimedDecisions, TimedMedium};
 
 /// A place that was asked for.
 #[derive(Clone, Debug)]
@@ -143,7 +143,7 @@ impl Memories {
     }
 }
 
-impl DriveTimeTwin {
+impl<D: TimedDecisions> DriveTimeTwin<D> {
     /// Places are given back and granted, and what may begin begins. Whether anything happened.
     pub(super) fn settle_memories(&mut self) -> bool {
         let mut happened = false;

@@ -2,16 +2,15 @@
 
 use std::collections::VecDeque;
 
-use super::engine::{Engine, Event};
-use super::listener::{HostPage, Listener, Reading};
-use super::memories::{Content, Medium};
+use super::deadlines::NEVER;
+use super::decision::Decision;
+use super::engine::Engine;
+use super::listener::{HostPage, Listener};
 use super::operation::OperationRecord;
 use super::options::TimeOptions;
 use super::requests::{Asked, CompletedRequest};
 use super::slab::NONE;
 use crate::flash::drive::Drive;
-use crate::flash::error::WriteError;
-use crate::flash::geometry::LogicalPage;
 use crate::flash::operations::Counters;
 
 /// When requests arrive.
@@ -155,15 +154,19 @@ impl TimedDrive {
             }
             self.collect_at_rest(workload);
             self.engine.start_all();
-            let arrival = next.filter(|_| !is_closed && self.engine.requests.has_room());
-            let arrival_ns = arrival.map(|next| next.arrival_ns);
-            let event_ns = self.engine.next_event_ns();
-            let then = [arrival_ns, event_ns].into_iter().flatten().min();
-            self.engine.now = then.ok_or(TimedError::Stuck { complete: self.complete })?;
+            let mut then_ns = self.engine.deadlines.earliest_ns();
+            if !is_closed && self.engine.requests.has_room() {
+                then_ns = next.map_or(then_ns, |next| then_ns.min(next.arrival_ns));
+            }
+            if then_ns == NEVER {
+                return Err(TimedError::Stuck { complete: self.complete });
+            }
+            self.engine.now = then_ns;
         }
     }
 
     /// All that happens at an instant before operations begin.
+    #[inline]
     fn settle<W: Workload>(
         &mut self,
         is_closed: bool,
@@ -171,8 +174,8 @@ impl TimedDrive {
         workload: &mut W,
     ) -> Result<(), W::Error> {
         loop {
-            let mut happened = self.engine.end_all();
-            for flush in std::mem::take(&mut self.engine.flushes.complete) {
+            self.engine.end_all();
+            while let Some(flush) = self.engine.flushes.complete.pop() {
                 self.engine.requests.flush_done(flush);
             }
             while let Some(request) = self.engine.requests.complete.pop() {
@@ -182,11 +185,10 @@ impl TimedDrive {
                 if is_closed {
                     self.arrived.push_back(self.engine.now);
                 }
-                happened = true;
             }
-            happened |= self.accept(is_closed, next, workload);
-            happened |= self.pass_front(workload)?;
-            if !happened {
+            self.accept(is_closed, next, workload);
+            self.pass_front(workload)?;
+            if self.engine.is_settled() {
                 return Ok(());
             }
         }
@@ -215,13 +217,7 @@ impl TimedDrive {
     }
 
     /// Accepts what has arrived, in order, as far as the queue has room.
-    fn accept<W: Workload>(
-        &mut self,
-        is_closed: bool,
-        next: &mut Option<Asked>,
-        workload: &mut W,
-    ) -> bool {
-        let mut happened = false;
+    fn accept<W: Workload>(&mut self, is_closed: bool, next: &mut Option<Asked>, workload: &mut W) {
         while let Some(asked) = *next {
             let Engine { now, requests, options, page_bytes, .. } = &mut self.engine;
             if !requests.has_room() {
@@ -245,27 +241,22 @@ impl TimedDrive {
             workload.accepted(requests.accepted, arrival_ns, *now);
             requests.accept(asked.kind, arrival_ns, *now, options.times.request_ns + link_ns);
             *next = workload.request(requests.accepted);
-            happened = true;
         }
-        happened
     }
 
     /// Decides the requests with which the front end is through, and lets the next ones in.
-    fn pass_front<W: Workload>(&mut self, workload: &mut W) -> Result<bool, W::Error> {
-        let mut happened = false;
+    fn pass_front<W: Workload>(&mut self, workload: &mut W) -> Result<(), W::Error> {
         loop {
             if let Some(request) = self.engine.requests.leave_front() {
                 self.decide(request, workload)?;
-                happened = true;
             }
             match self.engine.requests.enter_front() {
                 Some(0) => self.engine.requests.front_is_over = true,
                 Some(front_ns) => {
-                    let end_ns = self.engine.now + front_ns;
-                    self.engine.at(end_ns, Event::Front);
-                    return Ok(happened);
+                    self.engine.front_ends(self.engine.now + front_ns);
+                    return Ok(());
                 }
-                None => return Ok(happened),
+                None => return Ok(()),
             }
         }
     }
@@ -273,7 +264,12 @@ impl TimedDrive {
     fn decide<W: Workload>(&mut self, request: u32, workload: &mut W) -> Result<(), W::Error> {
         let index = self.engine.requests.begin_decision(request, self.engine.now);
         workload.reached(self.engine.now, &self.drive.counters);
-        let decision = &mut Decision { engine: &mut self.engine, drive: &mut self.drive, request };
+        let decision = &mut Decision {
+            engine: &mut self.engine,
+            drive: &mut self.drive,
+            request,
+            modified: None,
+        };
         workload.decide(index, decision)?;
         self.engine.requests.end_decision(request);
         Ok(())
@@ -290,13 +286,13 @@ impl TimedDrive {
     ) -> Result<u64, E> {
         let began_ns = self.engine.now;
         let (engine, drive) = (&mut self.engine, &mut self.drive);
-        decide(&mut Decision { engine, drive, request: NONE })?;
+        decide(&mut Decision { engine, drive, request: NONE, modified: None })?;
         loop {
-            while self.engine.end_all() {}
+            self.engine.end_all();
             self.engine.start_all();
-            match self.engine.next_event_ns() {
-                Some(time_ns) => self.engine.now = time_ns,
-                None => return Ok(self.engine.now - began_ns),
+            match self.engine.deadlines.earliest_ns() {
+                NEVER => return Ok(self.engine.now - began_ns),
+                time_ns => self.engine.now = time_ns,
             }
         }
     }
@@ -317,162 +313,5 @@ impl TimedDrive {
             suspensions: totals.suspensions,
             background_erases: totals.background_erases,
         }
-    }
-}
-
-/// What a request means for memories and flash, at the time of its decision.
-pub struct Decision<'a> {
-    engine: &'a mut Engine,
-    drive: &'a mut Drive,
-    request: u32,
-}
-
-/// Where a flushed page comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FlushedFrom {
-    /// A memory, which it leaves unless it stays.
-    Memory(Medium, bool),
-    /// Flash: it is read first.
-    Flash,
-    /// The request, which is complete when the page is programmed.
-    Request,
-}
-
-impl Decision<'_> {
-    /// When it is taken.
-    pub fn now_ns(&self) -> u64 {
-        self.engine.now
-    }
-
-    fn listener(&mut self, host: HostPage) -> (&mut crate::flash::ftl::Ftl, Listener<'_>) {
-        let Drive { ftl, counters, .. } = &mut *self.drive;
-        (ftl, Listener { engine: self.engine, counters, host, read: None })
-    }
-
-    /// A page of the request is done when something that is under way is over.
-    fn expect_page(&mut self) -> u32 {
-        if self.request != NONE {
-            self.engine.requests.expect_page(self.request);
-        }
-        self.request
-    }
-
-    /// A page is read from flash, for the request alone.
-    pub fn read(&mut self, page: LogicalPage) {
-        self.read_for(page, NONE);
-    }
-
-    /// A page is read from flash and placed in a memory.
-    pub fn read_into(&mut self, page: LogicalPage, medium: Medium) {
-        let action = self.engine.fill(page.0, medium);
-        self.read_for(page, action);
-    }
-
-    fn read_for(&mut self, page: LogicalPage, action: u32) {
-        let request = self.expect_page();
-        let host = HostPage { action, ..HostPage::of(request) };
-        if self.read_page(page, host).is_none() {
-            self.engine.totals.unmapped_reads += 1;
-            self.engine.read_nowhere(page.0, request, action);
-        }
-    }
-
-    fn read_page(&mut self, page: LogicalPage, host: HostPage) -> Option<Reading> {
-        let (ftl, mut listener) = self.listener(host);
-        ftl.read(page, &mut listener);
-        listener.read
-    }
-
-    /// A page that is in a memory is read.
-    pub fn read_hit(&mut self, page: LogicalPage, medium: Medium) {
-        let request = self.expect_page();
-        self.engine.read_in(page.0, medium, request);
-    }
-
-    /// A page of the request is written to flash, with no buffer between.
-    ///
-    /// # Errors
-    ///
-    /// The drive is worn out, or the page does not fit its zone.
-    pub fn write(&mut self, page: LogicalPage) -> Result<(), WriteError> {
-        let request = self.expect_page();
-        self.program(page, HostPage::of(request))
-    }
-
-    fn program(&mut self, page: LogicalPage, host: HostPage) -> Result<(), WriteError> {
-        let (ftl, mut listener) = self.listener(host);
-        let done = ftl.write(page, &mut listener);
-        done.map_err(|refused| self.drive.write_error(refused))
-    }
-
-    /// A page of the request is written in a memory. `completes` says whether it is done then.
-    pub fn write_in(&mut self, page: LogicalPage, medium: Medium, completes: bool) {
-        let request = if completes { self.expect_page() } else { NONE };
-        self.engine.write_in(page.0, medium, request);
-    }
-
-    /// A page is flushed.
-    ///
-    /// # Errors
-    ///
-    /// The drive is worn out, or the page does not fit its zone.
-    pub fn flush_page(&mut self, page: LogicalPage, from: FlushedFrom) -> Result<(), WriteError> {
-        let mut host = HostPage::of(NONE);
-        match from {
-            FlushedFrom::Memory(medium, stays) => {
-                (host.content, host.releases) = self.engine.flushed(page.0, medium, stays);
-                host.is_volatile = medium == Medium::Dram;
-            }
-            FlushedFrom::Flash => {
-                let read = HostPage { is_padding: true, ..HostPage::of(NONE) };
-                if let Some(reading) = self.read_page(page, read) {
-                    host.content = Content::Reading(reading);
-                }
-            }
-            FlushedFrom::Request => host.request = self.expect_page(),
-        }
-        self.program(page, host)
-    }
-
-    /// Pages are no longer needed.
-    pub fn trim(&mut self, pages: std::ops::Range<u32>) {
-        let (ftl, mut listener) = self.listener(HostPage::of(NONE));
-        ftl.trim(pages, &mut listener);
-    }
-
-    /// A stream of the trace wrote a page that will go to flash, at once or later.
-    pub fn wrote(&mut self, page: LogicalPage, stream: u32) {
-        self.drive.wrote(page, stream);
-    }
-
-    /// What the drive counted so far.
-    pub fn counters(&self) -> Counters {
-        self.drive.counters
-    }
-
-    /// A page moves from DRAM to NVM.
-    pub fn migrate(&mut self, page: LogicalPage) {
-        self.engine.migrate(page.0);
-    }
-
-    /// A page leaves a memory unwritten.
-    pub fn leave(&mut self, page: LogicalPage, medium: Medium) {
-        self.engine.leave(page.0, medium);
-    }
-
-    /// How many pages decisions have placed in a memory.
-    pub fn placed(&self, medium: Medium) -> u32 {
-        self.engine.memories.placed(medium)
-    }
-
-    /// Whether decisions have placed a page in a memory.
-    pub fn has(&self, page: LogicalPage, medium: Medium) -> bool {
-        self.engine.memories.has(page.0, medium)
-    }
-
-    /// The request is complete when all is persistent that was sent to flash or NVM so far.
-    pub fn flush(&mut self) {
-        let request = self.expect_page();
-        self.engine.flushes.flush(request);
     }
 }

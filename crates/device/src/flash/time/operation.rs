@@ -68,14 +68,16 @@ pub(super) mod need {
 #[derive(Debug, Clone)]
 pub(super) struct Operation {
     pub(super) number: u64,
-    /// When it was issued; from its start on, how long it waited.
+    /// How long the array works on it.
+    pub(super) array_ns: u64,
+    /// If a request waits for it: when it was issued; from its start on, how long it waited.
     pub(super) issued_ns: u64,
-    /// What its die had worked on collection until then; from its start on, how much of the wait was that.
+    /// Likewise, what its die had worked on collection until then; from its start on, how much of the wait was that.
     pub(super) collection_ns: u64,
     pub(super) die: u32,
     pub(super) block: u32,
-    /// Of a copy, the page that is read.
-    pub(super) from: u32,
+    /// The host's page, or the translation page.
+    pub(super) page: u32,
     pub(super) page_in_block: u16,
     pub(super) generation: u16,
     pub(super) kind: OperationKind,
@@ -85,18 +87,18 @@ pub(super) struct Operation {
     pub(super) is_host_read: bool,
     pub(super) is_background: bool,
     pub(super) suspensions: u32,
-    /// The host's page, or the translation page.
-    pub(super) page: u32,
     /// The request that waits for it.
     pub(super) request: u32,
     /// The program that waits for what this reads.
     pub(super) program: u32,
+    /// Of a copy, the page that is read.
+    pub(super) from: u32,
     /// The action of a memory that is over with it.
     pub(super) action: u32,
     /// The gate that it holds shut, or the one of an erase.
     pub(super) gate: u32,
     /// Of which period between two FLUSHes it is; none if no FLUSH waits for it.
-    pub(super) period: Option<u32>,
+    pub(super) period: u32,
     /// What waits for its content, and what for its end.
     pub(super) content_waiters: u32,
     pub(super) end_waiters: u32,
@@ -109,11 +111,12 @@ impl Operation {
     pub(super) fn new(kind: OperationKind, role: Role) -> Operation {
         Operation {
             number: 0,
+            array_ns: 0,
             issued_ns: 0,
             collection_ns: 0,
             die: 0,
             block: 0,
-            from: 0,
+            page: 0,
             page_in_block: 0,
             generation: 0,
             kind,
@@ -122,12 +125,12 @@ impl Operation {
             is_host_read: false,
             is_background: false,
             suspensions: 0,
-            page: 0,
             request: NONE,
             program: NONE,
+            from: NONE,
             action: NONE,
             gate: NONE,
-            period: None,
+            period: NONE,
             content_waiters: NONE,
             end_waiters: NONE,
             next: NONE,

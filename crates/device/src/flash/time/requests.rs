@@ -180,6 +180,7 @@ impl Requests {
         }
     }
 
+    #[inline]
     pub(super) fn has_room(&self) -> bool {
         (self.in_flight.len() as u32) < self.queue_depth
     }

@@ -27,6 +27,15 @@ impl<T> Slab<T> {
         self.entries.len() as u32 - 1
     }
 
+    /// Gives a number away whose entry is to be written; what stands there is old, or `new`.
+    #[inline]
+    pub(super) fn reserve(&mut self, new: impl FnOnce() -> T) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.entries.push(new());
+            self.entries.len() as u32 - 1
+        })
+    }
+
     /// The number is given again from now on; the entry stays readable until then.
     #[inline]
     pub(super) fn remove(&mut self, id: u32) {

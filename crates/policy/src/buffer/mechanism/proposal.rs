@@ -62,7 +62,7 @@ impl Proposal {
 /// The treatment of FLUSH and FUA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Commands {
-    /// They are ignored, as the CLOCK-DNV paper says.
+    /// They are ignored, as the CLOCK-DNV paper says, and as a drive may whose capacitors keep its DRAM until that is written.
     Paper,
     /// Acknowledged data are persistent.
     Safe,
@@ -71,8 +71,8 @@ pub(crate) enum Commands {
 impl Commands {
     pub(crate) const PARAMETER: Parameter = Parameter {
         name: "commands",
-        summary: "whether FLUSH and FUA are ignored or heeded",
-        domain: Domain::Choice(&["paper", "safe"]),
+        summary: "whether FLUSH and FUA are heeded (safe) or ignored (paper; protected: its DRAM outlives a power loss)",
+        domain: Domain::Choice(&["paper", "safe", "protected"]),
         default: Default::Value("paper"),
         only_with: None,
     };

@@ -70,6 +70,10 @@ fn decimal(text: &str) -> Option<Exact> {
     (digits > 0).then_some(value)
 }
 
+/// The latest arrival, so that 64 bits hold the nanoseconds of all that follows; and the years until then.
+const LATEST_NS: u64 = 1 << 62;
+const LATEST_YEARS: u64 = LATEST_NS / 1_000_000_000 / 86_400 / 365;
+
 /// When each request of a trace arrives, in each repetition.
 #[derive(Clone, Debug)]
 pub(in crate::ssd) enum ArrivalTimes {
@@ -114,6 +118,26 @@ impl ArrivalTimes {
             }
             ArrivalTimes::Closed(_) => 0,
         }
+    }
+
+    /// Refuses arrivals so late that times behind them could not be told.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says what to change.
+    pub(in crate::ssd) fn check_last(
+        &self,
+        trace: &str,
+        repetitions: u32,
+        requests: u64,
+    ) -> Result<(), SimError> {
+        if self.of(u64::from(repetitions) - 1, requests - 1) < LATEST_NS {
+            return Ok(());
+        }
+        Err(SimError::Usage(format!(
+            "{trace}: its last request would arrive after more than {LATEST_YEARS} years; give --arrivals a higher speed or \
+             rate, or fewer repetitions"
+        )))
     }
 
     /// At these times, so many times as fast.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use clockhand_device::flash::time::RequestKind;
 
-use crate::ssd::placement::{Placed, PlacedCommand};
+use crate::ssd::placement::{PageRange, Placed, PlacedCommand};
 
 /// A request, as positions in the placed trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Item {
 }
 
 /// How many requests a trace has.
-pub(super) fn count(trace: &Placed) -> u64 {
+pub(in crate::ssd) fn count(trace: &Placed) -> u64 {
     let requests = trace.ranges.iter().filter(|range| !range.continues()).count();
     let commands = trace.command_numbers.last().map_or(0, |last| u64::from(*last) + 1);
     requests as u64 + commands
@@ -59,6 +59,11 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
+    /// The ranges from here to the end.
+    pub(super) fn ranges<'a>(&self, trace: &'a Placed) -> &'a [PageRange] {
+        &trace.ranges[self.range..]
+    }
+
     /// The request here; the cursor moves on.
     pub(super) fn next(&mut self, trace: &Placed) -> Item {
         if self.range == trace.ranges.len() && self.command == trace.commands.len() {
