@@ -139,24 +139,6 @@ def write_buffer_page(name: str) -> str: ...
 def ssds() -> list[dict[str, Any]]: ...
 def ssd_page(ssd: str) -> str: ...
 def ssd_facts(ssd: str) -> dict[str, str]: ...
-def run_ssd(
-    traces: list[TraceSource],
-    options: dict[str, Any],
-    *,
-    jobs: int | None,
-    watch: Callable[[str, int, int], None] | None = None,
-    cells: list[int] | None = None,
-    on_rows: Callable[[list[tuple[int, dict[str, Any]]]], None] | None = None,
-) -> dict[str, Any]: ...
-def filecache(
-    traces: list[TraceSource],
-    options: dict[str, Any],
-    *,
-    jobs: int | None,
-    watch: Callable[[str, int, int], None] | None = None,
-    cells: list[int] | None = None,
-    on_rows: Callable[[list[tuple[int, dict[str, Any]]]], None] | None = None,
-) -> dict[str, Any]: ...
 def break_even(options: dict[str, Any]) -> list[dict[str, Any]]: ...
 def capacities(text: str) -> list[str]: ...
 def admissions() -> list[str]: ...
@@ -169,15 +151,6 @@ def predict_window(
     page_bytes: int,
     device: str,
     watch: Callable[[str, int, int], None] | None = None,
-) -> dict[str, Any]: ...
-def run_pagecache(
-    traces: list[TraceSource],
-    options: dict[str, Any],
-    *,
-    jobs: int | None,
-    watch: Callable[[str, int, int], None] | None = None,
-    cells: list[int] | None = None,
-    on_rows: Callable[[list[tuple[int, dict[str, Any]]]], None] | None = None,
 ) -> dict[str, Any]: ...
 def formats() -> list[dict[str, Any]]: ...
 def format_page(name: str) -> str: ...
@@ -200,31 +173,6 @@ def simulate_sampled(
     jobs: int | None,
     on_rows: Callable[[list[tuple[int, dict[str, Any]]]], None],
     watch: Callable[[str, int, int], None] | None = None,
-) -> dict[str, Any]: ...
-def simulate(
-    traces: list[TraceSource],
-    options: dict[str, Any],
-    *,
-    jobs: int | None,
-    watch: Callable[[str, int, int], None] | None = None,
-) -> dict[str, Any]: ...
-def translate(
-    traces: list[TraceSource],
-    options: dict[str, Any],
-    *,
-    jobs: int | None,
-    watch: Callable[[str, int, int], None] | None = None,
-    cells: list[int] | None = None,
-    on_rows: Callable[[list[tuple[int, dict[str, Any]]]], None] | None = None,
-) -> dict[str, Any]: ...
-def tier(
-    traces: list[TraceSource],
-    options: dict[str, Any],
-    *,
-    jobs: int | None,
-    watch: Callable[[str, int, int], None] | None = None,
-    cells: list[int] | None = None,
-    on_rows: Callable[[list[tuple[int, dict[str, Any]]]], None] | None = None,
 ) -> dict[str, Any]: ...
 def tier_policies() -> list[dict[str, Any]]: ...
 def tier_policy_page(name: str) -> str | None: ...
@@ -341,4 +289,14 @@ def watch_policies(
     write_miss: str,
     seed: int,
     watch: Callable[[str, int, int], object] | None = None,
+) -> dict[str, Any]: ...
+def run(
+    study: str,
+    traces: list[TraceSource],
+    options: dict[str, Any],
+    *,
+    jobs: int | None,
+    watch: Callable[[str, int, int], None] | None = None,
+    cells: list[int] | None = None,
+    on_rows: Callable[[list[tuple[int, dict[str, Any]]]], None] | None = None,
 ) -> dict[str, Any]: ...

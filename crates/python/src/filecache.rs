@@ -1,62 +1,45 @@
 //! `filecache`: file caches before devices, as rows and facts; and after how many hits one pays.
 
+use std::sync::Arc;
+
+use clockhand_device::Device;
 use clockhand_sim::{
-    AdmissionRule, Capacity, FileCacheOptions, FileCacheRow, Insert, Selection, SimError,
-    run_filecache_cells,
+    AdmissionRule, Capacity, FileCacheExperiment, FileCacheOptions, FileCacheRow, Insert, Progress,
+    Selection, SimError, run_filecache_cells,
 };
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
-use serde::Serialize;
 
 use crate::errors::exception;
-use crate::simulation::{DeviceFacts, PolicyFacts, TraceFacts, device_facts, policy_facts};
-use crate::supervision::supervised_rows;
-use crate::trace::TraceSource;
+use crate::run::{Answer, resolved, trace_facts};
+use crate::simulation::{DeviceFacts, device_facts, policy_facts};
+use crate::supervision::Told;
 
-#[derive(Serialize)]
-struct FileCacheFacts {
-    rows: Vec<FileCacheRow>,
-    traces: Vec<TraceFacts>,
-    devices: Vec<DeviceFacts>,
-    policies: Vec<PolicyFacts>,
-}
-
-/// Runs an experiment; a dictionary of rows and of facts about traces, devices and policies. With `cells`, only these
-/// positions of each trace's cells; `on_rows` gets rows as they are finished.
-#[pyfunction]
-#[pyo3(signature = (traces, options, *, jobs, watch=None, cells=None, on_rows=None))]
-pub(crate) fn filecache<'py>(
-    py: Python<'py>,
-    traces: Vec<PyRef<'py, TraceSource>>,
-    options: Bound<'py, PyAny>,
-    jobs: Option<usize>,
-    watch: Option<Py<PyAny>>,
-    cells: Option<Vec<usize>>,
-    on_rows: Option<Py<PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let options: FileCacheOptions = depythonize(&options)?;
-    let traces = traces.iter().map(|trace| trace.0.clone()).collect();
-    let experiment = options.experiment(traces, jobs).map_err(exception)?;
-    let (specs, devices) = (experiment.policies.clone(), experiment.devices.clone());
-    let block_bytes = experiment.block_sizes_bytes.first().copied();
-    let outcome = supervised_rows(py, watch, on_rows, move |progress, told| {
-        let told = |position, row: &FileCacheRow| told(position, row.clone());
-        let selection = Selection { cells: cells.as_deref(), told: &told };
-        run_filecache_cells(&experiment, &selection, progress)
-    })?;
-    let mut device_facts_of = Vec::new();
-    for (written, device) in devices.iter().zip(&outcome.devices) {
-        let cost = device.page_cost(block_bytes.unwrap_or_default());
-        let cost = cost.map_err(|error| exception(SimError::from(error)))?;
-        device_facts_of.push(device_facts(written, device, &cost));
-    }
-    let result = FileCacheFacts {
-        rows: outcome.rows,
-        traces: outcome.traces.iter().map(TraceFacts::from).collect(),
-        devices: device_facts_of,
-        policies: specs.iter().map(policy_facts).collect(),
+pub(crate) fn run(
+    _: &FileCacheOptions,
+    experiment: &FileCacheExperiment,
+    cells: Option<&[usize]>,
+    told: Told<'_, FileCacheRow>,
+    progress: &Arc<Progress>,
+) -> Result<Answer<FileCacheRow, DeviceFacts>, SimError> {
+    let told = |position, row: &FileCacheRow| told(position, row.clone());
+    let outcome = run_filecache_cells(experiment, &Selection { cells, told: &told }, progress)?;
+    let block_bytes = experiment.block_sizes_bytes.first().copied().unwrap_or_default();
+    let facts = |(name, device): (&String, &Device)| -> Result<DeviceFacts, SimError> {
+        Ok(device_facts(name, device, &device.page_cost(block_bytes)?))
     };
-    Ok(pythonize(py, &result)?)
+    Ok(Answer {
+        traces: trace_facts(&outcome.traces),
+        devices: experiment
+            .devices
+            .iter()
+            .zip(&outcome.devices)
+            .map(facts)
+            .collect::<Result<_, _>>()?,
+        policies: experiment.policies.iter().map(policy_facts).collect(),
+        resolved: resolved(outcome.rows.iter().map(|row| (&row.policy, &row.policy_resolved))),
+        rows: outcome.rows,
+    })
 }
 
 /// After how many hits caching a block pays, on every device at every block size of the options; rows.

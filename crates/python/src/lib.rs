@@ -14,6 +14,7 @@ mod own;
 mod pagecache;
 mod pager;
 mod part;
+mod run;
 mod serve;
 mod simulation;
 mod ssd;
@@ -42,7 +43,7 @@ mod _engine {
     #[pymodule_export]
     use crate::errors::{ClockhandError, UsageError};
     #[pymodule_export]
-    use crate::filecache::{admissions, break_even, capacities, filecache, readings};
+    use crate::filecache::{admissions, break_even, capacities, readings};
     #[pymodule_export]
     use crate::locality::{locality, predict_window};
     #[pymodule_export]
@@ -50,17 +51,17 @@ mod _engine {
     #[pymodule_export]
     use crate::own::{SeenFrames, add_policy, own_code, own_policies, use_policy_library};
     #[pymodule_export]
-    use crate::pagecache::run_pagecache;
-    #[pymodule_export]
     use crate::pager::{Pager, pager_obstacle};
     #[pymodule_export]
     use crate::part::parquet_demand;
     #[pymodule_export]
+    use crate::run::run;
+    #[pymodule_export]
     use crate::serve::BlockServer;
     #[pymodule_export]
-    use crate::simulation::{io_times_us, memory_sizes, parse_bytes, parse_page_bytes, simulate};
+    use crate::simulation::{io_times_us, memory_sizes, parse_bytes, parse_page_bytes};
     #[pymodule_export]
-    use crate::ssd::{run_ssd, ssd_facts, ssd_page, ssds, write_buffer_page, write_buffers};
+    use crate::ssd::{ssd_facts, ssd_page, ssds, write_buffer_page, write_buffers};
     #[pymodule_export]
     use crate::sweep::{PreparedTrace, count_trace, plan_cells, simulate_sampled};
     #[pymodule_export]
@@ -69,7 +70,7 @@ mod _engine {
     use crate::text_table::{write_csv, write_json};
     #[pymodule_export]
     use crate::tier::{
-        fast_sizes, tier, tier_policies, tier_policy_page, tier_profile_page, tier_profiles,
+        fast_sizes, tier_policies, tier_policy_page, tier_profile_page, tier_profiles,
     };
     #[pymodule_export]
     use crate::trace::{
@@ -78,8 +79,6 @@ mod _engine {
     };
     #[pymodule_export]
     use crate::tracer::{become_followed, follow};
-    #[pymodule_export]
-    use crate::translation::translate;
     #[pymodule_export]
     use crate::watch::{watch_buffers, watch_policies};
     use pyo3::prelude::*;

@@ -1,55 +1,35 @@
-//! `run_pagecache`: one page cache for processes and files, as rows and facts.
+//! `pagecache`: one page cache for processes and files, as rows and facts.
 
-use clockhand_sim::{PageCacheRow, PageCacheSettings, Selection, run_pagecache_cells};
-use pyo3::prelude::*;
-use pythonize::{depythonize, pythonize};
-use serde::Serialize;
+use std::sync::Arc;
 
-use crate::errors::exception;
-use crate::simulation::{DeviceFacts, PolicyFacts, TraceFacts, device_facts, policy_facts};
-use crate::supervision::supervised_rows;
-use crate::trace::TraceSource;
+use clockhand_sim::{
+    PageCacheExperiment, PageCacheRow, PageCacheSettings, Progress, Selection, SimError,
+    run_pagecache_cells,
+};
 
-#[derive(Serialize)]
-struct PageCacheResult {
-    rows: Vec<PageCacheRow>,
-    traces: Vec<TraceFacts>,
-    devices: Vec<DeviceFacts>,
-    policies: Vec<PolicyFacts>,
-}
+use crate::run::{Answer, resolved, trace_facts};
+use crate::simulation::{DeviceFacts, device_facts, policy_facts};
+use crate::supervision::Told;
 
-/// Runs policies under traces of events; a dictionary of rows and of facts about traces, devices and policies. With
-/// `cells`, only these positions of each trace's cells; `on_rows` gets rows as they are finished.
-#[pyfunction]
-#[pyo3(signature = (traces, options, *, jobs, watch=None, cells=None, on_rows=None))]
-pub(crate) fn run_pagecache<'py>(
-    py: Python<'py>,
-    traces: Vec<PyRef<'py, TraceSource>>,
-    options: Bound<'py, PyAny>,
-    jobs: Option<usize>,
-    watch: Option<Py<PyAny>>,
-    cells: Option<Vec<usize>>,
-    on_rows: Option<Py<PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let options: PageCacheSettings = depythonize(&options)?;
-    let traces = traces.iter().map(|trace| trace.0.clone()).collect();
-    let experiment = options.experiment(traces, jobs).map_err(exception)?;
-    let specs = experiment.policies.clone();
-    let (device, file_device) = (experiment.device.clone(), experiment.file_device.clone());
-    let outcome = supervised_rows(py, watch, on_rows, move |progress, told| {
-        let told = |position, row: &PageCacheRow| told(position, row.clone());
-        let selection = Selection { cells: cells.as_deref(), told: &told };
-        run_pagecache_cells(&experiment, &selection, progress)
-    })?;
-    let mut devices = vec![device_facts(&device, &outcome.device, &outcome.page_cost)];
-    if let Some(file_device) = file_device.filter(|file_device| *file_device != device) {
-        devices.push(device_facts(&file_device, &outcome.file_device, &outcome.file_page_cost));
+pub(crate) fn run(
+    _: &PageCacheSettings,
+    experiment: &PageCacheExperiment,
+    cells: Option<&[usize]>,
+    told: Told<'_, PageCacheRow>,
+    progress: &Arc<Progress>,
+) -> Result<Answer<PageCacheRow, DeviceFacts>, SimError> {
+    let told = |position, row: &PageCacheRow| told(position, row.clone());
+    let outcome = run_pagecache_cells(experiment, &Selection { cells, told: &told }, progress)?;
+    let device = &experiment.device;
+    let mut devices = vec![device_facts(device, &outcome.device, &outcome.page_cost)];
+    if let Some(of_files) = experiment.file_device.as_ref().filter(|other| *other != device) {
+        devices.push(device_facts(of_files, &outcome.file_device, &outcome.file_page_cost));
     }
-    let result = PageCacheResult {
-        traces: outcome.traces.iter().map(TraceFacts::from).collect(),
+    Ok(Answer {
+        traces: trace_facts(&outcome.traces),
         devices,
-        policies: specs.iter().map(policy_facts).collect(),
+        policies: experiment.policies.iter().map(policy_facts).collect(),
+        resolved: resolved(outcome.rows.iter().map(|row| (&row.policy, &row.policy_resolved))),
         rows: outcome.rows,
-    };
-    Ok(pythonize(py, &result)?)
+    })
 }

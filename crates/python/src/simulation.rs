@@ -1,14 +1,19 @@
 //! `simulate`: a grid of cells, as rows and facts.
 
+use std::sync::Arc;
+
 use clockhand_device::{Device, PageCost};
-use clockhand_sim::{Contestant, GaugeSample, MemorySize, PagesOptions, ReadTrace, Row, SimError};
+use clockhand_sim::{
+    Contestant, Experiment, GaugeSample, MemorySize, PagesOptions, Progress, ReadTrace, Row,
+    SimError,
+};
 use pyo3::prelude::*;
-use pythonize::{depythonize, pythonize};
 use serde::Serialize;
 
 use crate::errors::exception;
-use crate::supervision::supervised;
-use crate::trace::{ReadFacts, TraceSource};
+use crate::run::{Resolved, resolved, trace_facts};
+use crate::supervision::Told;
+use crate::trace::ReadFacts;
 
 #[derive(Serialize)]
 pub(crate) struct TraceFacts {
@@ -103,12 +108,13 @@ impl From<&[(usize, GaugeSample)]> for GaugeColumns {
 }
 
 #[derive(Serialize)]
-struct SimulationFacts {
+pub(crate) struct SimulationFacts {
     rows: Vec<Row>,
     gauges: GaugeColumns,
     traces: Vec<TraceFacts>,
     devices: [DeviceFacts; 1],
     policies: Vec<PolicyFacts>,
+    resolved: Resolved,
 }
 
 /// Bytes of a page, from text such as `4KiB`.
@@ -144,28 +150,21 @@ pub(crate) fn io_times_us(
     Ok(ios.into_iter().map(|(reads, writes)| cost.time_us(reads, writes)).collect())
 }
 
-/// Runs an experiment; a dictionary of rows and of facts about traces, device and policies.
-#[pyfunction]
-#[pyo3(signature = (traces, options, *, jobs, watch=None))]
-pub(crate) fn simulate<'py>(
-    py: Python<'py>,
-    traces: Vec<PyRef<'py, TraceSource>>,
-    options: Bound<'py, PyAny>,
-    jobs: Option<usize>,
-    watch: Option<Py<PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let options: PagesOptions = depythonize(&options)?;
-    let traces = traces.iter().map(|trace| trace.0.clone()).collect();
-    let experiment = options.experiment(traces, jobs).map_err(exception)?;
-    let (specs, device) = (experiment.policies.clone(), experiment.device.clone());
-    let outcome =
-        supervised(py, watch, move |progress| clockhand_sim::simulate(&experiment, progress))?;
-    let result = SimulationFacts {
-        traces: outcome.traces.iter().map(TraceFacts::from).collect(),
-        devices: [device_facts(&device, &outcome.device, &outcome.page_cost)],
-        policies: specs.iter().map(policy_facts).collect(),
+/// Runs all cells at once; sweeps choose theirs of a `PreparedTrace`.
+pub(crate) fn run(
+    _: &PagesOptions,
+    experiment: &Experiment,
+    _: Option<&[usize]>,
+    _: Told<'_, Row>,
+    progress: &Arc<Progress>,
+) -> Result<SimulationFacts, SimError> {
+    let outcome = clockhand_sim::simulate(experiment, progress)?;
+    Ok(SimulationFacts {
+        traces: trace_facts(&outcome.traces),
+        devices: [device_facts(&experiment.device, &outcome.device, &outcome.page_cost)],
+        policies: experiment.policies.iter().map(policy_facts).collect(),
         gauges: GaugeColumns::from(outcome.gauges.as_slice()),
+        resolved: resolved(outcome.rows.iter().map(|row| (&row.policy, &row.policy_resolved))),
         rows: outcome.rows,
-    };
-    Ok(pythonize(py, &result)?)
+    })
 }

@@ -1,20 +1,25 @@
-//! `run_ssd`: write buffers on flash drives, as rows and facts; and what buffers and drives there are.
+//! `ssd`: write buffers on flash drives, as rows and facts; and what buffers and drives there are.
+
+use std::sync::Arc;
 
 use clockhand_device::flash::{Capacity, Geometry, Preconditioned};
 use clockhand_device::{Ssd, built_in_ssds};
 use clockhand_policy::buffer::catalog::{BUFFERS, BufferSpec};
-use clockhand_sim::{Selection, SsdCell, SsdOptions, SsdRow, parse_buffer, run_ssd_cells};
+use clockhand_sim::{
+    Progress, Selection, SimError, SsdCell, SsdExperiment, SsdOptions, SsdRow, parse_buffer,
+    run_ssd_cells,
+};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
-use pythonize::{depythonize, pythonize};
+use pythonize::pythonize;
 use serde::{Serialize, Serializer};
 
 use crate::catalogs::{NamedFacts, PolicyFacts as CatalogFacts, described};
-use crate::errors::{ClockhandError, exception};
+use crate::errors::exception;
 use crate::latencies::write_latencies;
+use crate::run::{Resolved, resolved, trace_facts};
 use crate::simulation::{PolicyFacts, TraceFacts};
-use crate::supervision::supervised_rows;
-use crate::trace::TraceSource;
+use crate::supervision::Told;
 
 /// All write buffers, as dictionaries.
 #[pyfunction]
@@ -159,12 +164,16 @@ impl Serialize for ShownRow {
 }
 
 #[derive(Serialize)]
-struct SsdResult {
+pub(crate) struct SsdResult {
     rows: Vec<ShownRow>,
     wear: WearColumns,
     traces: Vec<TraceFacts>,
     ssds: Vec<SsdFacts>,
     buffers: Vec<PolicyFacts>,
+    resolved: Resolved,
+    /// Whether the latencies were written, if they were to be.
+    #[serde(skip)]
+    pub(crate) written: Result<(), String>,
 }
 
 fn buffer_facts(spec: &BufferSpec) -> PolicyFacts {
@@ -195,7 +204,7 @@ fn rows_and_wear(cells: Vec<SsdCell>) -> (Vec<ShownRow>, WearColumns) {
 
 /// A row with the erases of its drive's blocks: how many blocks were erased how often.
 #[derive(Serialize)]
-struct WornRow {
+pub(crate) struct WornRow {
     #[serde(flatten)]
     row: SsdRow,
     wear_erases: Vec<u32>,
@@ -209,44 +218,31 @@ impl From<&SsdCell> for WornRow {
     }
 }
 
-/// Runs write buffers on drives; a dictionary of rows, wear, and facts about traces, drives and buffers. With `cells`, only
-/// these positions of each trace's cells; `on_rows` gets rows with their wear as they are finished.
-#[pyfunction]
-#[pyo3(signature = (traces, options, *, jobs, watch=None, cells=None, on_rows=None))]
-pub(crate) fn run_ssd<'py>(
-    py: Python<'py>,
-    traces: Vec<PyRef<'py, TraceSource>>,
-    options: Bound<'py, PyAny>,
-    jobs: Option<usize>,
-    watch: Option<Py<PyAny>>,
-    cells: Option<Vec<usize>>,
-    on_rows: Option<Py<PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let options: SsdOptions = depythonize(&options)?;
-    let traces = traces.iter().map(|trace| trace.0.clone()).collect();
-    let experiment = options.experiment(traces, jobs).map_err(exception)?;
-    let latencies = options.latencies.clone();
-    let (specs, ssds) = (experiment.buffers.clone(), experiment.ssds.clone());
-    let outcome = supervised_rows(py, watch, on_rows, move |progress, told| {
-        let told = |position, cell: &SsdCell| told(position, WornRow::from(cell));
-        let selection = Selection { cells: cells.as_deref(), told: &told };
-        run_ssd_cells(&experiment, &selection, progress)
-    })?;
-    if let Some(path) = latencies {
-        py.detach(|| write_latencies(&path, &outcome.cells)).map_err(|error| {
-            ClockhandError::new_err(format!(
-                "{path}: the latencies cannot be written ({error}); give another name"
-            ))
-        })?;
-    }
+pub(crate) fn run(
+    options: &SsdOptions,
+    experiment: &SsdExperiment,
+    cells: Option<&[usize]>,
+    told: Told<'_, WornRow>,
+    progress: &Arc<Progress>,
+) -> Result<SsdResult, SimError> {
+    let told = |position, cell: &SsdCell| told(position, WornRow::from(cell));
+    let outcome = run_ssd_cells(experiment, &Selection { cells, told: &told }, progress)?;
+    let written = options.latencies.as_ref().map_or(Ok(()), |path| {
+        write_latencies(path, &outcome.cells).map_err(|error| {
+            format!("{path}: the latencies cannot be written ({error}); give another name")
+        })
+    });
+    let rows = outcome.cells.iter().map(|cell| (&cell.row.buffer, &cell.row.buffer_resolved));
+    let resolved = resolved(rows);
     let (rows, wear) = rows_and_wear(outcome.cells);
-    let drives = ssds.iter().zip(&outcome.ssds);
-    let result = SsdResult {
+    let drives = experiment.ssds.iter().zip(&outcome.ssds);
+    Ok(SsdResult {
         rows,
         wear,
-        traces: outcome.traces.iter().map(TraceFacts::from).collect(),
+        traces: trace_facts(&outcome.traces),
         ssds: drives.map(|(written, (ssd, done))| drive_facts(written, ssd, done)).collect(),
-        buffers: specs.iter().map(buffer_facts).collect(),
-    };
-    Ok(pythonize(py, &result)?)
+        buffers: experiment.buffers.iter().map(buffer_facts).collect(),
+        resolved,
+        written,
+    })
 }

@@ -1,23 +1,26 @@
 //! `tier`: two tiers of memory, as rows and facts.
 
+use std::sync::Arc;
+
 use clockhand_device::{Device, MemoryTiers, built_in_tiers};
 use clockhand_policy::tier::catalog::TIER_POLICIES;
 use clockhand_sim::{
-    Contender, Selection, TierCourse, TierOptions, TierResult, TierRow, run_tier_cells,
+    Contender, Progress, Selection, SimError, TierCourse, TierExperiment, TierOptions, TierResult,
+    TierRow, run_tier_cells,
 };
 use pyo3::prelude::*;
-use pythonize::{depythonize, pythonize};
+use pythonize::pythonize;
 use serde::Serialize;
 
 use crate::catalogs::{NamedFacts, described};
 use crate::errors::exception;
+use crate::run::{Resolved, resolved, trace_facts};
 use crate::simulation::{PolicyFacts, TraceFacts};
-use crate::supervision::supervised_rows;
-use crate::trace::TraceSource;
+use crate::supervision::Told;
 
 /// A profile of tiers, or the storage below: where the numbers come from.
 #[derive(Serialize)]
-struct SourceFacts {
+pub(crate) struct SourceFacts {
     name: String,
     resolved: String,
     summary: String,
@@ -55,7 +58,7 @@ impl SourceFacts {
 
 /// What happened over time, in columns that a dataset keeps beside those of a row.
 #[derive(Serialize)]
-struct Course {
+pub(crate) struct Course {
     course_references: Vec<u64>,
     course_fast_hits: Vec<u64>,
     course_promotions: Vec<u64>,
@@ -79,7 +82,7 @@ impl From<TierCourse> for Course {
 
 /// A row with what happened over time.
 #[derive(Serialize)]
-struct CoursedRow {
+pub(crate) struct CoursedRow {
     #[serde(flatten)]
     row: TierRow,
     #[serde(flatten)]
@@ -93,12 +96,13 @@ impl From<TierResult> for CoursedRow {
 }
 
 #[derive(Serialize)]
-struct TierFacts {
+pub(crate) struct TierFacts {
     rows: Vec<TierRow>,
     courses: Vec<Course>,
     traces: Vec<TraceFacts>,
     devices: Vec<SourceFacts>,
     policies: Vec<PolicyFacts>,
+    resolved: Resolved,
 }
 
 fn policy_facts(contender: &Contender) -> PolicyFacts {
@@ -116,40 +120,26 @@ fn policy_facts(contender: &Contender) -> PolicyFacts {
     PolicyFacts { name: contender.written().to_owned(), summary, paper }
 }
 
-/// Runs an experiment; a dictionary of rows and of facts about traces, tiers and policies. With `cells`, only these
-/// positions of each trace's cells; `on_rows` gets rows as they are finished.
-#[pyfunction]
-#[pyo3(signature = (traces, options, *, jobs, watch=None, cells=None, on_rows=None))]
-pub(crate) fn tier<'py>(
-    py: Python<'py>,
-    traces: Vec<PyRef<'py, TraceSource>>,
-    options: Bound<'py, PyAny>,
-    jobs: Option<usize>,
-    watch: Option<Py<PyAny>>,
-    cells: Option<Vec<usize>>,
-    on_rows: Option<Py<PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let options: TierOptions = depythonize(&options)?;
-    let traces = traces.iter().map(|trace| trace.0.clone()).collect();
-    let experiment = options.experiment(traces, jobs).map_err(exception)?;
-    let contenders = experiment.policies.clone();
-    let storage = experiment.storage.clone();
-    let outcome = supervised_rows(py, watch, on_rows, move |progress, told| {
-        let told = |position, cell: &TierResult| told(position, CoursedRow::from(cell.clone()));
-        let selection = Selection { cells: cells.as_deref(), told: &told };
-        run_tier_cells(&experiment, &selection, progress)
-    })?;
-    let tiers = outcome.tiers.iter().map(SourceFacts::of_tiers);
-    let split = outcome.cells.into_iter().map(|cell| (cell.row, Course::from(cell.course)));
-    let (rows, courses) = split.unzip();
-    let result = TierFacts {
-        traces: outcome.traces.iter().map(TraceFacts::from).collect(),
-        devices: tiers.chain([SourceFacts::of_storage(&storage, &outcome.storage)]).collect(),
-        policies: contenders.iter().map(policy_facts).collect(),
-        rows,
+pub(crate) fn run(
+    _: &TierOptions,
+    experiment: &TierExperiment,
+    cells: Option<&[usize]>,
+    told: Told<'_, CoursedRow>,
+    progress: &Arc<Progress>,
+) -> Result<TierFacts, SimError> {
+    let told = |position, cell: &TierResult| told(position, CoursedRow::from(cell.clone()));
+    let outcome = run_tier_cells(experiment, &Selection { cells, told: &told }, progress)?;
+    let storage = SourceFacts::of_storage(&experiment.storage, &outcome.storage);
+    let (rows, courses): (Vec<_>, Vec<_>) =
+        outcome.cells.into_iter().map(|cell| (cell.row, cell.course.into())).unzip();
+    Ok(TierFacts {
         courses,
-    };
-    Ok(pythonize(py, &result)?)
+        traces: trace_facts(&outcome.traces),
+        devices: outcome.tiers.iter().map(SourceFacts::of_tiers).chain([storage]).collect(),
+        policies: experiment.policies.iter().map(policy_facts).collect(),
+        resolved: resolved(rows.iter().map(|row| (&row.policy, &row.policy_resolved))),
+        rows,
+    })
 }
 
 /// All policies that are made for two tiers, and the bound, as dictionaries.

@@ -1,53 +1,31 @@
 //! `translate`: TLBs, page tables and paging, as rows and facts.
 
-use clockhand_sim::{Selection, TranslateOptions, TranslateRow, run_translate_cells};
-use pyo3::prelude::*;
-use pythonize::{depythonize, pythonize};
-use serde::Serialize;
+use std::sync::Arc;
 
-use crate::errors::exception;
-use crate::simulation::{DeviceFacts, PolicyFacts, TraceFacts, device_facts, policy_facts};
-use crate::supervision::supervised_rows;
-use crate::trace::TraceSource;
+use clockhand_sim::{
+    Progress, Selection, SimError, TranslateExperiment, TranslateOptions, TranslateRow,
+    run_translate_cells,
+};
 
-#[derive(Serialize)]
-struct TranslationFacts {
-    rows: Vec<TranslateRow>,
-    traces: Vec<TraceFacts>,
-    devices: Vec<DeviceFacts>,
-    policies: Vec<PolicyFacts>,
-}
+use crate::run::{Answer, resolved, trace_facts};
+use crate::simulation::{DeviceFacts, device_facts, policy_facts};
+use crate::supervision::Told;
 
-/// Runs an experiment; a dictionary of rows and of facts about traces, devices and policies. With `cells`, only these
-/// positions of each trace's cells; `on_rows` gets rows as they are finished.
-#[pyfunction]
-#[pyo3(signature = (traces, options, *, jobs, watch=None, cells=None, on_rows=None))]
-pub(crate) fn translate<'py>(
-    py: Python<'py>,
-    traces: Vec<PyRef<'py, TraceSource>>,
-    options: Bound<'py, PyAny>,
-    jobs: Option<usize>,
-    watch: Option<Py<PyAny>>,
-    cells: Option<Vec<usize>>,
-    on_rows: Option<Py<PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let options: TranslateOptions = depythonize(&options)?;
-    let traces = traces.iter().map(|trace| trace.0.clone()).collect();
-    let experiment = options.experiment(traces, jobs).map_err(exception)?;
-    let specs = experiment.policies.clone();
-    let outcome = supervised_rows(py, watch, on_rows, move |progress, told| {
-        let told = |position, row: &TranslateRow| told(position, row.clone());
-        let selection = Selection { cells: cells.as_deref(), told: &told };
-        run_translate_cells(&experiment, &selection, progress)
-    })?;
+pub(crate) fn run(
+    _: &TranslateOptions,
+    experiment: &TranslateExperiment,
+    cells: Option<&[usize]>,
+    told: Told<'_, TranslateRow>,
+    progress: &Arc<Progress>,
+) -> Result<Answer<TranslateRow, DeviceFacts>, SimError> {
+    let told = |position, row: &TranslateRow| told(position, row.clone());
+    let outcome = run_translate_cells(experiment, &Selection { cells, told: &told }, progress)?;
     let devices = outcome.devices.iter();
-    let result = TranslationFacts {
-        traces: outcome.traces.iter().map(TraceFacts::from).collect(),
-        devices: devices
-            .map(|(written, device, cost)| device_facts(written, device, cost))
-            .collect(),
-        policies: specs.iter().map(policy_facts).collect(),
+    Ok(Answer {
+        traces: trace_facts(&outcome.traces),
+        devices: devices.map(|(name, device, cost)| device_facts(name, device, cost)).collect(),
+        policies: experiment.policies.iter().map(policy_facts).collect(),
+        resolved: resolved(outcome.rows.iter().map(|row| (&row.policy, &row.policy_resolved))),
         rows: outcome.rows,
-    };
-    Ok(pythonize(py, &result)?)
+    })
 }

@@ -86,10 +86,10 @@ class Study(Generic[Result]):
     Attributes:
         name: What its options, its columns and its table in an experiment are called.
         command: The command that asks it.
-        engine: The engine's function.
         made: Makes the study's result of a run.
         grid: The options that make its cells, in the order of its rows; of two with ``|`` between
             them one is given.
+        own_engine: Runs it, if the engine's ``run`` alone does not.
         contender: The column of what is compared; the facts tell of it, in the plural. ``None`` if
             nothing is.
         page_column: The column with the bytes of a page.
@@ -105,9 +105,9 @@ class Study(Generic[Result]):
 
     name: str
     command: str
-    engine: Callable[..., dict[str, Any]]
     made: Callable[[Ran], Result]
     grid: tuple[str, ...]
+    own_engine: Callable[..., dict[str, Any]] | None = None
     contender: str | None = "policy"
     page_column: str = "page_bytes"
     devices: str = "devices"
@@ -118,6 +118,11 @@ class Study(Generic[Result]):
     result_of: "Callable[[pl.DataFrame], Mapping[str, Any]]" = _nothing
     own_schema: Callable[[], Columns] | None = None
     repeats: Callable[[Mapping[str, Any], Options], bool] = _never
+
+    @property
+    def engine(self) -> Callable[..., dict[str, Any]]:
+        """Runs it."""
+        return self.own_engine or partial(_engine.run, self.name)
 
     @property
     def contenders(self) -> str:
@@ -168,10 +173,7 @@ class Study(Generic[Result]):
             command: The command line that does it.
             jobs: The threads that were asked for.
         """
-        resolved: dict[str, str] = {}
-        if self.contender is not None:
-            for row in reversed(result["rows"]):  # The first row of each counts.
-                resolved[row[self.contender]] = row[f"{self.contender}_resolved"]
+        resolved: Mapping[str, str] = result.get("resolved", {})
         page_bytes = self.page_bytes(result["rows"])
         return run_facts(
             command=command,

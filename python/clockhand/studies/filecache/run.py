@@ -65,7 +65,6 @@ def _is_told_already(point: Mapping[str, Any], options: Mapping[str, Any]) -> bo
 FILE_CACHE = Study(
     name="filecache",
     command="filecache",
-    engine=_engine.filecache,
     made=lambda ran: FileCacheRun(ran.rows, ran.facts, ran.warnings),
     grid=("page_size", "capacity", "policy", "admission", "device", "insert"),
     page_column="block_bytes",

@@ -198,7 +198,7 @@ def _analysed(
 LOCALITY = Study(
     name="locality",
     command="locality",
-    engine=_analysed,
+    own_engine=_analysed,
     made=Locality,
     grid=(),
     contender=None,
@@ -209,7 +209,7 @@ LOCALITY = Study(
 
 def locality_with(tables: Collection[str]) -> Study[Locality]:
     """Return the study of which only these tables have rows, which takes less time and memory."""
-    return replace(LOCALITY, engine=partial(_analysed, tables=tables))
+    return replace(LOCALITY, own_engine=partial(_analysed, tables=tables))
 
 
 @asks("locality")

@@ -6,7 +6,6 @@ from typing import Any
 
 import polars as pl
 
-from clockhand import _engine
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import ReportedRows
 from clockhand.study.calls import asks
@@ -55,7 +54,6 @@ class PageCacheRun(ReportedRows):
 PAGE_CACHE = Study(
     name="pagecache",
     command="pagecache",
-    engine=_engine.run_pagecache,
     made=lambda ran: PageCacheRun(ran.rows, ran.facts, ran.warnings),
     grid=("frames|memory", "policy"),
     predicts_windows=True,

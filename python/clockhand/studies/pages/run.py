@@ -108,7 +108,7 @@ def _simulated(
     sources: list[_engine.TraceSource], options: EngineOptions, **running: Any
 ) -> dict[str, Any]:
     """Run the engine, and note on traces that their rows are estimates."""
-    result = _engine.simulate(sources, options, **running)
+    result = _engine.run("pages", sources, options, **running)
     if options["sample"] is None:
         return result
     notes = [
@@ -129,7 +129,7 @@ def _ungauged(_: "pl.DataFrame") -> Mapping[str, Any]:
 PAGES = Study(
     name="pages",
     command="simulate",
-    engine=_simulated,
+    own_engine=_simulated,
     made=Simulation,
     grid=("frames|memory", "policy"),
     predicts_windows=True,

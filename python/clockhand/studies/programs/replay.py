@@ -27,7 +27,8 @@ def replayed(
         counted: dict[str, Any] = {"stream": row["stream"]}
         of_process = sources(Trace(log, format="parquet", streams=[row["stream"]]))
         for bits in (row["bits"], "exact"):
-            simulation = _engine.simulate(
+            simulation = _engine.run(
+                "pages",
                 of_process,
                 {
                     "policy": [row["policy_resolved"]],

@@ -6,7 +6,6 @@ from typing import Any
 
 import polars as pl
 
-from clockhand import _engine
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import ReportedRows
 from clockhand.studies.ssd.findings import FAMILY
@@ -78,7 +77,6 @@ def _worn(rows: pl.DataFrame) -> Mapping[str, Any]:
 SSD = Study(
     name="ssd",
     command="ssd",
-    engine=_engine.run_ssd,
     made=_made,
     grid=("ssd", "buffer"),
     contender="buffer",

@@ -6,7 +6,6 @@ from typing import Any
 
 import polars as pl
 
-from clockhand import _engine
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import ReportedRows
 from clockhand.study.calls import asks
@@ -81,7 +80,6 @@ def _courses(rows: pl.DataFrame) -> Mapping[str, Any]:
 TIER = Study(
     name="tier",
     command="tier",
-    engine=_engine.tier,
     made=_made,
     grid=("page_size", "fast|fast_frames", "policy", "promote", "tiers"),
     beside=lambda: COURSE_SCHEMA,

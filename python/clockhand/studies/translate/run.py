@@ -6,7 +6,6 @@ from typing import Any
 
 import polars as pl
 
-from clockhand import _engine
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import ReportedRows
 from clockhand.study.calls import asks
@@ -65,7 +64,6 @@ class Translation(ReportedRows):
 TRANSLATE = Study(
     name="translate",
     command="translate",
-    engine=_engine.translate,
     made=lambda ran: Translation(ran.rows, ran.facts, ran.warnings),
     grid=("page_size", "frames|memory", "policy", "tlb", "tlb2", "ratio|device"),
     completed=_with_storage,
