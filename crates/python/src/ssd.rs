@@ -6,8 +6,8 @@ use clockhand_device::flash::{Capacity, Geometry, Preconditioned};
 use clockhand_device::{Ssd, built_in_ssds};
 use clockhand_policy::buffer::catalog::{BUFFERS, BufferSpec};
 use clockhand_sim::{
-    Progress, Selection, SimError, SsdCell, SsdExperiment, SsdOptions, SsdRow, parse_buffer,
-    run_ssd_cells,
+    Progress, Selection, SimError, SsdCell, SsdExperiment, SsdOptions, SsdRow, TimeDetail, Waits,
+    parse_buffer, run_ssd_cells,
 };
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
@@ -139,6 +139,105 @@ struct WearColumns {
     blocks: Vec<u32>,
 }
 
+/// What requests waited for, in microseconds; `row` is the position of the row that it belongs to.
+#[derive(Default, Serialize)]
+struct WaitColumns {
+    row: Vec<usize>,
+    op: Vec<&'static str>,
+    requests: Vec<u64>,
+    host_us: Vec<f64>,
+    front_us: Vec<f64>,
+    buffer_us: Vec<f64>,
+    collection_us: Vec<f64>,
+    flash_us: Vec<f64>,
+    service_us: Vec<f64>,
+    longest_us: Vec<f64>,
+}
+
+fn us(ns: u64) -> f64 {
+    ns as f64 / 1e3
+}
+
+impl WaitColumns {
+    fn push(&mut self, row: usize, op: &'static str, waits: &Waits) {
+        self.row.push(row);
+        self.op.push(op);
+        self.requests.push(waits.requests);
+        let columns = [
+            (&mut self.host_us, waits.host_ns),
+            (&mut self.front_us, waits.front_ns),
+            (&mut self.buffer_us, waits.buffer_ns),
+            (&mut self.collection_us, waits.collection_ns),
+            (&mut self.flash_us, waits.flash_ns),
+            (&mut self.service_us, waits.service_ns),
+            (&mut self.longest_us, waits.longest_ns),
+        ];
+        for (column, ns) in columns {
+            column.push(us(ns));
+        }
+    }
+}
+
+/// Requests of similar latency: none takes longer than `most_us`, and all of the next class do.
+#[derive(Default, Serialize)]
+struct ClassColumns {
+    most_us: Vec<f64>,
+    #[serde(flatten)]
+    waits: WaitColumns,
+}
+
+/// Stretches of a run, each with its reads and with its writes; what was decided stands with both.
+#[derive(Default, Serialize)]
+struct MomentColumns {
+    begins_us: Vec<f64>,
+    host_writes: Vec<u64>,
+    relocations: Vec<u64>,
+    erases: Vec<u64>,
+    #[serde(flatten)]
+    waits: WaitColumns,
+}
+
+/// How busy each part was.
+#[derive(Default, Serialize)]
+struct PartColumns {
+    row: Vec<usize>,
+    part: Vec<String>,
+    utilisation: Vec<f64>,
+}
+
+/// What timed runs tell beside their rows.
+#[derive(Default, Serialize)]
+struct DetailColumns {
+    classes: ClassColumns,
+    moments: MomentColumns,
+    parts: PartColumns,
+}
+
+impl DetailColumns {
+    fn push(&mut self, row: usize, detail: &TimeDetail) {
+        for (op, classes) in [("read", &detail.reads), ("write", &detail.writes)] {
+            for class in classes {
+                self.classes.most_us.push(us(class.most_ns));
+                self.classes.waits.push(row, op, &class.waits);
+            }
+        }
+        for moment in &detail.moments {
+            for (op, waits) in [("read", &moment.reads), ("write", &moment.writes)] {
+                self.moments.begins_us.push(us(moment.begins_ns));
+                self.moments.host_writes.push(moment.host_writes);
+                self.moments.relocations.push(moment.relocations);
+                self.moments.erases.push(moment.erases);
+                self.moments.waits.push(row, op, waits);
+            }
+        }
+        for (part, utilisation) in &detail.parts {
+            self.parts.row.push(row);
+            self.parts.part.push(part.clone());
+            self.parts.utilisation.push(*utilisation);
+        }
+    }
+}
+
 /// A row of a whole run, or of a window, most of whose columns are empty.
 enum ShownRow {
     Whole(Box<SsdRow>),
@@ -167,6 +266,8 @@ impl Serialize for ShownRow {
 pub(crate) struct SsdResult {
     rows: Vec<ShownRow>,
     wear: WearColumns,
+    #[serde(flatten)]
+    detail: DetailColumns,
     traces: Vec<TraceFacts>,
     ssds: Vec<SsdFacts>,
     buffers: Vec<PolicyFacts>,
@@ -185,10 +286,14 @@ fn buffer_facts(spec: &BufferSpec) -> PolicyFacts {
     }
 }
 
-fn rows_and_wear(cells: Vec<SsdCell>) -> (Vec<ShownRow>, WearColumns) {
+fn rows_and_more(cells: Vec<SsdCell>) -> (Vec<ShownRow>, WearColumns, DetailColumns) {
     let (mut rows, mut wear) = (Vec::new(), WearColumns::default());
+    let mut details = DetailColumns::default();
     for cell in cells {
         let position = rows.len();
+        if let Some(detail) = &cell.detail {
+            details.push(position, detail);
+        }
         for (erases, blocks) in cell.wear.blocks_by_erases {
             wear.row.push(position);
             wear.erases.push(erases);
@@ -199,22 +304,26 @@ fn rows_and_wear(cells: Vec<SsdCell>) -> (Vec<ShownRow>, WearColumns) {
         }
         rows.extend(cell.windows.into_iter().map(|row| ShownRow::Window(Box::new(row))));
     }
-    (rows, wear)
+    (rows, wear, details)
 }
 
-/// A row with the erases of its drive's blocks: how many blocks were erased how often.
+/// A row with the erases of its drive's blocks, how many blocks were erased how often, and what it tells of time.
 #[derive(Serialize)]
 pub(crate) struct WornRow {
     #[serde(flatten)]
     row: SsdRow,
     wear_erases: Vec<u32>,
     wear_blocks: Vec<u32>,
+    #[serde(flatten)]
+    detail: DetailColumns,
 }
 
 impl From<&SsdCell> for WornRow {
     fn from(cell: &SsdCell) -> Self {
         let (wear_erases, wear_blocks) = cell.wear.blocks_by_erases.iter().copied().unzip();
-        WornRow { row: cell.row.clone(), wear_erases, wear_blocks }
+        let mut detail = DetailColumns::default();
+        cell.detail.iter().for_each(|of_cell| detail.push(0, of_cell));
+        WornRow { row: cell.row.clone(), wear_erases, wear_blocks, detail }
     }
 }
 
@@ -234,11 +343,12 @@ pub(crate) fn run(
     });
     let rows = outcome.cells.iter().map(|cell| (&cell.row.buffer, &cell.row.buffer_resolved));
     let resolved = resolved(rows);
-    let (rows, wear) = rows_and_wear(outcome.cells);
+    let (rows, wear, detail) = rows_and_more(outcome.cells);
     let drives = experiment.ssds.iter().zip(&outcome.ssds);
     Ok(SsdResult {
         rows,
         wear,
+        detail,
         traces: trace_facts(&outcome.traces),
         ssds: drives.map(|(written, (ssd, done))| drive_facts(written, ssd, done)).collect(),
         buffers: experiment.buffers.iter().map(buffer_facts).collect(),

@@ -90,9 +90,9 @@ pub use replay::{Bits, Counts, GaugeSample, ReplayOptions, WriteMiss};
 pub use sample::Sample;
 pub use ssd::{
     AddressMap, AskedOfDrive, AskedPage, BufferCourse, BufferList, BufferStep, BufferedBlock,
-    LatencyRow, LatencyRows, MovedPage, Repeat, ServeRow, SsdCell, SsdExperiment, SsdOptions,
-    SsdOutcome, SsdRow, SsdTiming, StepEvent, TimedArrivals, WatchedBuffers, WorkOfDrive,
-    check_ssd, run_ssd, run_ssd_cells, watch_buffers,
+    LatencyClass, LatencyRow, LatencyRows, Moment, MovedPage, Repeat, ServeRow, SsdCell,
+    SsdExperiment, SsdOptions, SsdOutcome, SsdRow, SsdTiming, StepEvent, TimeDetail, TimedArrivals,
+    Waits, WatchedBuffers, WorkOfDrive, check_ssd, run_ssd, run_ssd_cells, watch_buffers,
 };
 pub use study::{ReadTrace, Selection};
 pub use tier::{

@@ -33,7 +33,7 @@ pub enum Domain {
     List,
     /// A list of names with parameters, patterns of which stand for what there is.
     Names {
-        /// What there is: `policies`, `devices`, `write_buffers`, `ssds`, `admissions` or `readings`.
+        /// What there is: `policies`, `devices`, `write_buffers`, `ssds`, `admissions`, `readings` or `arrivals`.
         of: &'static str,
     },
     /// A device or the file of one.

@@ -40,7 +40,7 @@ use requests::RequestList;
 pub use row::SsdRow;
 pub use served_row::ServeRow;
 use timed::{ArrivalTimes, TimedCell, TimedFinished, Wanted, arrival_times, columns};
-pub use timed::{LatencyRow, LatencyRows, TimedArrivals};
+pub use timed::{LatencyClass, LatencyRow, LatencyRows, Moment, TimeDetail, TimedArrivals, Waits};
 pub use watch::{
     AskedOfDrive, AskedPage, BufferCourse, BufferList, BufferStep, BufferedBlock, MovedPage,
     StepEvent, WatchedBuffers, WorkOfDrive, watch_buffers,
@@ -60,7 +60,7 @@ const NO_BUFFER: &str = "none";
 /// SLC NAND flash that the papers price.
 const DEFAULT_COST_RATIO: u32 = 8;
 
-/// What to run. Rows come in the order trace, drive, buffer, each as given, duplicates kept.
+/// What to run. Rows come in the order trace, drive, buffer, arrivals, each as given, duplicates kept.
 #[derive(Clone, Debug)]
 pub struct SsdExperiment {
     /// The traces.
@@ -90,10 +90,8 @@ pub struct SsdExperiment {
 /// How a run is timed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SsdTiming {
-    /// How requests arrive.
-    pub arrivals: TimedArrivals,
-    /// The same as the user wrote it.
-    pub arrivals_written: String,
+    /// How requests arrive, each way of it as the user wrote it and what that means.
+    pub arrivals: Vec<(String, TimedArrivals)>,
     /// Whether a time that is below the one before becomes that.
     pub clamps_times: bool,
     /// Nanoseconds of the windows whose rows are wanted instead of those of whole runs.
@@ -113,6 +111,8 @@ pub struct SsdCell {
     pub windows: Vec<SsdRow>,
     /// A row for each request, if that is wanted.
     pub latencies: LatencyRows,
+    /// What requests waited for, if it is timed.
+    pub detail: Option<TimeDetail>,
 }
 
 /// The rows of an experiment and the facts that belong to them.
@@ -178,9 +178,8 @@ fn check(experiment: &SsdExperiment) -> Result<(), SimError> {
 
 /// Checks that each drive can be timed with each buffer.
 fn check_timing(experiment: &SsdExperiment, ssds: &[AgedSsd]) -> Result<(), SimError> {
-    if experiment.timing.is_none() {
-        return Ok(());
-    }
+    let Some(timing) = &experiment.timing else { return Ok(()) };
+    check_given(&timing.arrivals, "kind of arrivals", "--arrivals trace")?;
     let needs_nvm = experiment.buffers.iter().any(|buffer| buffer.entry().is_hybrid);
     ssds.iter().try_for_each(|ssd| Ok(ssd.ssd.time_options(needs_nvm).map(drop)?))
 }
@@ -338,8 +337,8 @@ struct OnDrives {
     list: RequestList,
     /// In the order of the drives.
     placed: Vec<Placed>,
-    /// When its requests arrive, if it is timed.
-    arrivals: Option<ArrivalTimes>,
+    /// When its requests arrive, for each kind of arrivals if it is timed.
+    arrivals: Vec<ArrivalTimes>,
 }
 
 impl OnDrives {
@@ -358,9 +357,10 @@ impl OnDrives {
     }
 }
 
-/// A drive, by its position, and a buffer with its size on it.
+/// A drive and arrivals, by their positions, and a buffer with its size on it.
 struct BufferOnDrive<'a> {
     drive: usize,
+    arrivals: usize,
     spec: &'a BufferSpec,
     resolved: ResolvedBuffer,
 }
@@ -379,14 +379,14 @@ impl<'a> Study for SsdStudy<'a> {
     fn prepare(&self, input: &TraceInput, progress: &Progress) -> Result<OnDrives, SimError> {
         self.check_memory(input)?;
         let timing = self.experiment.timing.as_ref();
-        let keeps_times =
-            timing.is_some_and(|timing| matches!(timing.arrivals, TimedArrivals::Trace(_)));
+        let ways = timing.map_or(&[][..], |timing| &timing.arrivals);
+        let keeps_times = ways.iter().any(|(_, way)| matches!(way, TimedArrivals::Trace(_)));
         let list = RequestList::read(input, keeps_times, progress)?;
         let place = |ssd: &AgedSsd| place(&input.name(), &list, ssd.space(), self.experiment.map);
         let placed = self.ssds.iter().map(place).collect::<Result<Vec<_>, _>>()?;
-        let arrivals = timing
-            .map(|timing| arrival_times(&input.name(), &list, &placed[0], timing))
-            .transpose()?;
+        let clamps = timing.is_some_and(|timing| timing.clamps_times);
+        let times = |(_, way): &_| arrival_times(&input.name(), &list, &placed[0], way, clamps);
+        let arrivals = ways.iter().map(times).collect::<Result<Vec<_>, _>>()?;
         for ssd in &self.ssds {
             ssd.drive(self.experiment, progress)?;
         }
@@ -398,7 +398,10 @@ impl<'a> Study for SsdStudy<'a> {
         for drive in 0..self.ssds.len() {
             for spec in &self.experiment.buffers {
                 let resolved = self.on(trace, drive).resolve(spec)?;
-                cells.push(BufferOnDrive { drive, spec, resolved });
+                for arrivals in 0..trace.arrivals.len().max(1) {
+                    let resolved = resolved.clone();
+                    cells.push(BufferOnDrive { drive, arrivals, spec, resolved });
+                }
             }
         }
         Ok(cells)
@@ -432,15 +435,14 @@ impl<'a> Study for SsdStudy<'a> {
     ) -> Result<Vec<SsdCell>, SimError> {
         let run = |cell: &&BufferOnDrive<'a>| {
             let on = self.on(trace, cell.drive);
-            if let Some((timing, arrivals)) =
-                self.experiment.timing.as_ref().zip(trace.arrivals.as_ref())
-            {
-                return on.timed(cell, timing, arrivals, progress);
+            if let Some(timing) = &self.experiment.timing {
+                return on.timed(cell, timing, &trace.arrivals[cell.arrivals], progress);
             }
             let finished = on.counted(cell, self.experiment.repeat, progress)?;
             let row = on.row(cell.spec, &cell.resolved, &finished);
             let (windows, latencies) = (Vec::new(), LatencyRows::default());
-            Ok(SsdCell { row, wear: finished.drive.wear(), windows, latencies })
+            let wear = finished.drive.wear();
+            Ok(SsdCell { row, wear, windows, latencies, detail: None })
         };
         task.iter().map(run).collect()
     }
@@ -548,10 +550,16 @@ impl OnDrive<'_> {
         let replay = TimedCell { trace, arrivals, drive, drain, repeat, wanted, progress, records };
         let TimedFinished { finished, timed, .. } = cell.resolved.build(replay)?;
         let mut row = self.row(cell.spec, &cell.resolved, &finished);
-        columns::fill(&mut row, &timing.arrivals_written, arrivals.arrivals(), &timed);
+        let (written, _) = &timing.arrivals[cell.arrivals];
+        columns::fill(&mut row, written, arrivals.arrivals(), &timed);
         let windows = timed.windows.iter().map(|window| columns::window_row(&row, window));
-        let windows = windows.collect();
-        Ok(SsdCell { row, wear: finished.drive.wear(), windows, latencies: timed.latencies })
+        Ok(SsdCell {
+            windows: windows.collect(),
+            row,
+            wear: finished.drive.wear(),
+            latencies: timed.latencies,
+            detail: Some(timed.detail),
+        })
     }
 
     /// A buffer with its size in pages.

@@ -172,6 +172,8 @@ def names_of(kind: str) -> Sequence[str]:
             return _engine.admissions()
         case "readings":
             return _engine.readings()
+        case "arrivals":
+            return ["trace"]
         case _:
             raise AssertionError(kind)
 

@@ -45,7 +45,8 @@ def each_value(option: str, entry: str) -> list[str]:
 
     ``FROM..TO/N`` is N steps from FROM to TO, both included; ``FROM..TO`` is every whole number
     between two whole ones. Numbers are exact: whole, decimal or fractions; a range that ends in a
-    fraction needs its steps (``0..1/2/10``). Several ranges in one entry are combined.
+    fraction needs its steps (``0..1/2/10``). Several ranges in one entry are combined. A value
+    without a parameter's name may be a range too (``rate:100..800/7``).
 
     Args:
         option: The command's option, for the error.
@@ -65,8 +66,9 @@ def each_value(option: str, entry: str) -> list[str]:
         elif key == SIZE:
             choices.append([f"{SIZE}={size}" for size in _sizes(option, part, value)])
         else:
-            values = _values(option, part, value) if equals and ".." in value else [value]
-            choices.append([f"{key}{equals}{value}" for value in values])
+            before, text = (f"{key}=", value) if equals else ("", part)
+            values = _values(option, part, text) if ".." in text else [text]
+            choices.append([f"{before}{value}" for value in values])
         if prod(map(len, choices)) > MOST_VALUES:
             raise _refused(option, part, f"it stands for more than {MOST_VALUES:,} policies")
     return [written(name_of(entry), chosen) for chosen in product(*choices)]

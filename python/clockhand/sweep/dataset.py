@@ -22,6 +22,7 @@ import polars as pl
 
 from clockhand import _engine
 from clockhand._engine import ClockhandError, UsageError
+from clockhand.studies.ssd.run import DETAILS
 from clockhand.study.files import plain, publish, remove_leftovers
 from clockhand.study.policies import name_of, told_by
 from clockhand.study.remote import RemoteFolder, is_address, local_path, private_folder
@@ -45,7 +46,7 @@ FACTS = "clockhand_facts"
 TOLD = {"command", "version", "created", "seed", "traces"}
 """What the facts of every part tell."""
 
-NEWER_COLUMNS = ("permission_faults", *SAMPLE_COLUMNS, "skipped_requests")
+NEWER_COLUMNS = ("permission_faults", *SAMPLE_COLUMNS, "skipped_requests", *DETAILS)
 """Columns that older parts lack; their cells have no value. What is newer and follows from others,
 as ``kind`` does from the policy, is made of them."""
 FIRST_DIGITS = 8

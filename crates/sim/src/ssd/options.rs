@@ -49,11 +49,13 @@ options! {
         /// read, program and erase times are needed; ``buffers="none"`` is possible. ``arrivals``, ``clamp_times``,
         /// ``latencies`` and ``every`` are of timed runs only.
         timed: bool = Domain::Flag;
-        /// With --timed: trace (by its times), trace:SPEED, rate:X (X requests a second) or closed:Q (Q on their way at any time).
+        /// With --timed: trace (by its times), trace:SPEED, rate:X (X requests a second) or closed:Q (Q on their way at any time); a row
+        /// each of several with commas or a range (rate:10000..80000/7 in 7 steps).
         ///
         /// How requests arrive: ``"trace"`` (when it says), ``"trace:SPEED"`` (so many times as fast), ``"rate:X"``
-        /// (X a second) or ``"closed:Q"`` (Q on their way at any time).
-        arrivals: String = Domain::Text, "trace";
+        /// (X a second) or ``"closed:Q"`` (Q on their way at any time). Of several, also of a range such as
+        /// ``"rate:10000..80000/7"``, each gives a row.
+        arrivals: Vec<String> = Domain::Names { of: "arrivals" }, "trace";
         /// With --timed: a time below the one before becomes that, instead of an error.
         ///
         /// Whether a time below the one before becomes that, instead of an error.
@@ -129,10 +131,17 @@ impl SsdOptions {
                 "--latencies {file:?} is no file of latencies; give a name that ends in .parquet or .csv"
             )));
         }
+        if self.latencies.is_some() && self.arrivals.len() > 1 {
+            return Err(SimError::Usage(
+                "--latencies would hold requests of several --arrivals, which its columns do not tell apart; give one"
+                    .to_owned(),
+            ));
+        }
         let window_ns = self.every.as_deref().map(span_ns).transpose()?;
+        let written = |text: &String| Ok::<_, SimError>((text.clone(), text.parse()?));
+        let arrivals = self.arrivals.iter().map(written).collect::<Result<Vec<_>, _>>()?;
         Ok(Some(SsdTiming {
-            arrivals: self.arrivals.parse()?,
-            arrivals_written: self.arrivals.clone(),
+            arrivals,
             clamps_times: self.clamp_times,
             window_ns,
             keeps_latencies: self.latencies.is_some(),

@@ -9,6 +9,7 @@ mod latency;
 mod requests;
 #[cfg(test)]
 mod twin;
+mod waits;
 mod windows;
 
 use clockhand_device::flash::time::{
@@ -25,6 +26,8 @@ use below::TimedBelow;
 pub use latency::{LatencyRow, LatencyRows};
 pub(super) use requests::count;
 use requests::{Cursor, Item};
+use waits::LatencyClasses;
+pub use waits::{LatencyClass, Moment, TimeDetail, Waits};
 pub(super) use windows::Window;
 use windows::Windows;
 
@@ -53,8 +56,10 @@ pub(super) struct Timed {
     /// Requests of all repetitions.
     pub(super) requests: u64,
     pub(super) drain_ns: Option<u64>,
+    /// The rows of its windows, if they are wanted.
     pub(super) windows: Vec<Window>,
     pub(super) latencies: LatencyRows,
+    pub(super) detail: TimeDetail,
 }
 
 /// What a timed run is asked for.
@@ -149,6 +154,8 @@ struct Run<'a, B> {
     read_pages: u64,
     write_pages: u64,
     requests: u64,
+    read_classes: LatencyClasses,
+    write_classes: LatencyClasses,
     windows: Windows,
     latencies: LatencyRows,
 }
@@ -182,6 +189,8 @@ impl<'a, B: WriteBuffer> Run<'a, B> {
             read_pages: 0,
             write_pages: 0,
             requests: 0,
+            read_classes: LatencyClasses::default(),
+            write_classes: LatencyClasses::default(),
             windows: Windows::new(wanted.window_ns),
             latencies: LatencyRows::new(wanted.keeps_latencies || wanted.window_ns.is_some()),
         }
@@ -195,7 +204,16 @@ impl<'a, B: WriteBuffer> Run<'a, B> {
         operations: Vec<clockhand_device::flash::time::OperationRecord>,
     ) -> TimedFinished {
         let counters = drive.counters();
-        let windows = self.windows.finish(timing.end_ns, &counters);
+        let mut windows = self.windows.finish(timing.end_ns, &counters);
+        let detail = TimeDetail {
+            reads: self.read_classes.into_used(),
+            writes: self.write_classes.into_used(),
+            moments: windows.iter().map(Window::moment).collect(),
+            parts: waits::parts(&timing),
+        };
+        if self.wanted.window_ns.is_none() {
+            windows.clear();
+        }
         assert_eq!(timing.requests, self.requests, "a request was not served");
         if !self.wanted.keeps_latencies {
             self.latencies = LatencyRows::new(false);
@@ -212,6 +230,7 @@ impl<'a, B: WriteBuffer> Run<'a, B> {
             drain_ns,
             windows,
             latencies: self.latencies,
+            detail,
         };
         let finished = finish(self.buffered, drive, self.course, self.trace);
         TimedFinished { finished, timed, operations }
@@ -339,15 +358,20 @@ impl<B: WriteBuffer> Workload for Run<'_, B> {
     fn complete(&mut self, request: &CompletedRequest) {
         let latency_ns = request.latency_ns();
         match request.kind {
-            RequestKind::Read => self.reads.add(latency_ns),
-            RequestKind::Write | RequestKind::ForcedWrite => self.writes.add(latency_ns),
+            RequestKind::Read => {
+                self.reads.add(latency_ns);
+                self.read_classes.add(request);
+            }
+            RequestKind::Write | RequestKind::ForcedWrite => {
+                self.writes.add(latency_ns);
+                self.write_classes.add(request);
+            }
             RequestKind::Flush => self.flushes.add(latency_ns),
             RequestKind::Trim => {}
         }
         self.requests += 1;
-        if let Some(pages) = self.latencies.complete(request) {
-            self.windows.complete(request, pages);
-        }
+        let pages = self.latencies.complete(request);
+        self.windows.complete(request, pages);
     }
 
     fn reached(&mut self, now_ns: u64, counters: &Counters) {

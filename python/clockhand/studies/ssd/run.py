@@ -9,23 +9,38 @@ import polars as pl
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import ReportedRows
 from clockhand.studies.ssd.findings import FAMILY
+from clockhand.studies.ssd.waits import WAITS
 from clockhand.study.calls import asks
 from clockhand.study.columns import schema
 from clockhand.study.facts import SsdRunFacts
-from clockhand.study.run import Ran, Study, called
+from clockhand.study.run import Columns, Ran, Study, called
 from clockhand.traces import Traces
 
 SSD_SCHEMA = schema("ssd")
 """Names, order and types of the columns of a result; the first sixteen are the contract."""
 
-WEAR_SCHEMA: Mapping[str, type[pl.DataType]] = {
-    "trace": pl.String,
-    "buffer": pl.String,
-    "buffer_pages": pl.UInt64,
-    "ssd": pl.String,
-    "erases": pl.UInt64,
-    "blocks": pl.UInt64,
+CELL: Columns = {
+    "trace": pl.String, "buffer": pl.String, "buffer_pages": pl.UInt64, "ssd": pl.String,
+}  # fmt: skip
+"""The columns by which tables beside the rows know their cell."""
+
+WEAR: Columns = {"erases": pl.UInt64, "blocks": pl.UInt64}
+
+_SUMS: Columns = {
+    "op": pl.String,
+    "requests": pl.UInt64,
+    **{f"{wait}_us": pl.Float64() for wait in WAITS},
+    "longest_us": pl.Float64,
 }
+DETAILS: Mapping[str, Columns] = {
+    "classes": {"most_us": pl.Float64, **_SUMS},
+    "moments": {
+        "begins_us": pl.Float64, "host_writes": pl.UInt64, "relocations": pl.UInt64,
+        "erases": pl.UInt64, **_SUMS,
+    },
+    "parts": {"part": pl.String, "utilisation": pl.Float64},
+}  # fmt: skip
+"""Tables of timed runs beside the rows."""
 
 
 @dataclass(frozen=True)
@@ -33,15 +48,23 @@ class SsdRun(ReportedRows):
     """A result with the facts that belong to it.
 
     Attributes:
-        rows: One row per cell, in the order trace, drive, buffer, with the columns of
+        rows: One row per cell, in the order trace, drive, buffer, arrivals, with the columns of
             :data:`SSD_SCHEMA`. Counts are of pages, but for batches and erases (blocks).
         wear: How many blocks of each cell's drive were erased how often.
+        classes: Of timed runs, reads and writes by latency: how many took at most ``most_us`` and
+            longer than the class before, and what they waited for together.
+        moments: Of timed runs, stretches of the same length: the reads and writes completed in
+            each, what they waited for together, and what was decided.
+        parts: Of timed runs, the share of time in which front end, channels and dies were busy.
         facts: Command, version, trace hashes, drives and buffers, for a report.
         warnings: What the readers passed over or assumed, one sentence each.
     """
 
     rows: pl.DataFrame
     wear: pl.DataFrame
+    classes: pl.DataFrame
+    moments: pl.DataFrame
+    parts: pl.DataFrame
     facts: SsdRunFacts
     warnings: list[str]
 
@@ -53,37 +76,73 @@ class SsdRun(ReportedRows):
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.ssd.report import render
 
-        return render(self.rows, self.wear, self.facts, highlight)
+        return render(self, highlight)
 
     def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
         """Return every figure in Vega-Lite, by its key, the leading one first."""
         from clockhand.studies.ssd.report import specifications
 
-        return specifications(self.rows, self.wear, self.facts, highlight)
+        return specifications(self, highlight)
 
 
 def _made(ran: Ran) -> SsdRun:
-    return SsdRun(ran.rows, _wear(ran.result["wear"], ran.rows), ran.facts, ran.warnings)
+    rows, result = ran.rows, ran.result
+    details = {
+        name: _of_cells(result[name], rows, columns, ("arrivals",))
+        for name, columns in DETAILS.items()
+    }
+    wear = _of_cells(result["wear"], rows, WEAR)
+    return SsdRun(rows, wear, **details, facts=ran.facts, warnings=ran.warnings)
 
 
-def _worn(rows: pl.DataFrame) -> Mapping[str, Any]:
-    """The wear of rows that have it in columns of their own, as the engine's result has it."""
-    wear = rows.with_row_index("row").select(
+def _of_cells(
+    columns: Mapping[str, Any], rows: pl.DataFrame, own: Columns, more: Sequence[str] = ()
+) -> pl.DataFrame:
+    """Join what stands beside rows, whose column ``row`` counts them from 0, with their cells."""
+    table = pl.DataFrame(columns, schema={"row": pl.UInt32, **own}, strict=False)
+    about = rows.with_row_index("row").select("row", *CELL, *more)
+    joined = table.join(about, on="row", how="left", maintain_order="left")
+    return joined.select(*CELL, *more, *own)
+
+
+def _lists(columns: Columns) -> pl.Struct:
+    """Return the type of a table that a dataset keeps beside the row of its cell."""
+    return pl.Struct({name: pl.List(kind) for name, kind in columns.items()})
+
+
+def _beside() -> Mapping[str, pl.DataType]:
+    wear = {"wear_erases": pl.List(pl.UInt32()), "wear_blocks": pl.List(pl.UInt32())}
+    return wear | {name: _lists(columns) for name, columns in DETAILS.items()}
+
+
+def _kept(rows: pl.DataFrame) -> Mapping[str, Any]:
+    """What stands beside rows that have it in columns of their own, as the engine's result has
+    it."""
+    rows = rows.with_row_index("row")
+    wear = rows.select(
         "row", pl.col("wear_erases").alias("erases"), pl.col("wear_blocks").alias("blocks")
     )
-    return {"wear": wear.explode("erases", "blocks").to_dict(as_series=False)}
+    details = {
+        name: rows.select("row", pl.col(name).struct.unnest()).filter(pl.col(column).list.len() > 0)
+        for name, (column, *_) in DETAILS.items()
+    }
+    tables = {"wear": wear, **details}
+    return {
+        name: table.explode(table.columns[1:]).to_dict(as_series=False)
+        for name, table in tables.items()
+    }
 
 
 SSD = Study(
     name="ssd",
     command="ssd",
     made=_made,
-    grid=("ssd", "buffer"),
+    grid=("ssd", "buffer", "arrivals"),
     contender="buffer",
     devices="ssds",
     label=lambda: FAMILY,
-    beside=lambda: {"wear_erases": pl.List(pl.UInt32()), "wear_blocks": pl.List(pl.UInt32())},
-    result_of=_worn,
+    beside=_beside,
+    result_of=_kept,
 )
 
 
@@ -94,12 +153,3 @@ def run_ssd(traces: Traces, **options: Any) -> SsdRun:
     Addresses are the trace's own; its streams get ranges of their own that begin with a block.
     """
     return called(SSD, traces, options)
-
-
-def _wear(columns: Mapping[str, Any], rows: pl.DataFrame) -> pl.DataFrame:
-    """Join erase counts, whose column ``row`` counts result rows from 0, with their rows."""
-    wear = pl.DataFrame(
-        columns, schema={"row": pl.UInt32, "erases": pl.UInt64, "blocks": pl.UInt64}
-    )
-    about = rows.with_row_index("row").select("row", "trace", "buffer", "buffer_pages", "ssd")
-    return wear.join(about, on="row", how="left", maintain_order="left").select(list(WEAR_SCHEMA))

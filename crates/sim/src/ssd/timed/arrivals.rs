@@ -7,7 +7,6 @@ use clockhand_device::flash::time::Arrivals;
 use num_traits::ToPrimitive;
 
 use crate::SimError;
-use crate::ssd::SsdTiming;
 use crate::ssd::placement::Placed;
 use crate::ssd::requests::RequestList;
 
@@ -165,9 +164,10 @@ pub(in crate::ssd) fn arrival_times(
     trace: &str,
     list: &RequestList,
     placed: &Placed,
-    timing: &SsdTiming,
+    arrivals: &TimedArrivals,
+    clamps_times: bool,
 ) -> Result<ArrivalTimes, SimError> {
-    match &timing.arrivals {
+    match arrivals {
         TimedArrivals::Closed(requests) => Ok(ArrivalTimes::Closed(*requests)),
         TimedArrivals::Rate(rate) => {
             let requests = super::requests::count(placed);
@@ -180,7 +180,7 @@ pub(in crate::ssd) fn arrival_times(
                      or rate:X"
                 ))
             })?;
-            check_order(trace, &mut times_ns, timing.clamps_times)?;
+            check_order(trace, &mut times_ns, clamps_times)?;
             Ok(ArrivalTimes::at(&times_ns, speed))
         }
     }
