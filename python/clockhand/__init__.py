@@ -9,6 +9,7 @@
 * :func:`watch_policies` makes a page that plays every step of one policy, or of two, and
   :func:`watch_buffers` one of write buffers.
 * :func:`recommend` says which policy suits a program, a device and a memory size.
+* :func:`recommend_buffer` says which write buffer suits a flash drive, and how large.
 * :mod:`clockhand.sweep` runs experiments that are files, and keeps every cell.
 * :func:`tier` says how much DRAM slow memory can replace, and under which policy.
 * :func:`translate` says which page size, TLB and memory suit a program and its storage.
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         locality,
         pagecache,
         recommend,
+        recommend_buffer,
         run,
         run_pagecache,
         run_simulation,
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
     from clockhand.studies.pages.run import Simulation
     from clockhand.studies.programs.comparison import PagedComparison
     from clockhand.studies.programs.run import PagedRun
+    from clockhand.studies.ssd.recommendation import BufferRecommendation
     from clockhand.studies.ssd.run import SsdRun
     from clockhand.studies.tier.run import Tiering
     from clockhand.studies.translate.run import Translation
@@ -88,6 +91,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "BlockServer": "clockhand.serving.server",
+    "BufferRecommendation": "clockhand.studies.ssd.recommendation",
     "ClockhandError": "clockhand._engine",
     "Conformance": "clockhand.study.own_policies",
     "FileCacheRun": "clockhand.studies.filecache.run",
@@ -123,6 +127,7 @@ _PLACES = {
     "policy": "clockhand.study.own_policies",
     "recipes": "clockhand.traces.synthetic",
     "recommend": "clockhand.studies.pages.recommendation",
+    "recommend_buffer": "clockhand.studies.ssd.recommendation",
     "run": "clockhand.studies.programs.run",
     "run_pagecache": "clockhand.studies.pagecache.run",
     "run_simulation": "clockhand.studies.pages.run",
@@ -144,6 +149,7 @@ _PLACES = {
 
 __all__ = [
     "BlockServer",
+    "BufferRecommendation",
     "ClockhandError",
     "Conformance",
     "FileCacheRun",
@@ -179,6 +185,7 @@ __all__ = [
     "policy",
     "recipes",
     "recommend",
+    "recommend_buffer",
     "run",
     "run_pagecache",
     "run_simulation",

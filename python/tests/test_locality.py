@@ -15,8 +15,9 @@ from polars.testing import assert_frame_equal
 
 import clockhand
 from clockhand import Trace, convert_traces, locality
-from clockhand.studies.locality.findings import knee, write_verdict
+from clockhand.studies.locality.findings import write_verdict
 from clockhand.studies.locality.tables import TABLES
+from clockhand.study.knee import knee
 from conftest import Clockhand, assert_one_sentence, os_course, run_all
 
 COMMITTED = Path(__file__).resolve().parents[2] / "traces/tar-gzip.parquet"

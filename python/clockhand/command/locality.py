@@ -22,10 +22,11 @@ from clockhand.command.output import (
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
 from clockhand.command.study import run_shown, with_options
-from clockhand.studies.locality.findings import TOP_COLUMNS, knee, write_verdict
+from clockhand.studies.locality.findings import TOP_COLUMNS, write_verdict
 from clockhand.studies.locality.run import LOCALITY, Locality, locality_with
 from clockhand.studies.locality.tables import KINDS, THINNED
 from clockhand.study.facts import trace_label
+from clockhand.study.knee import knee
 from clockhand.study.run import Study
 from clockhand.traces import Reading
 

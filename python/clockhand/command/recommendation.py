@@ -1,9 +1,9 @@
-"""``clockhand recommend``: which policy for a program, a device and a memory size."""
+"""``clockhand recommend``: which policy for a program and a device, which buffer for a drive."""
 
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import polars as pl
 import typer
@@ -11,13 +11,32 @@ from rich.console import Console
 from rich.text import Text
 
 from clockhand import UsageError
-from clockhand.command.options import Device, Frames, Jobs, Out, OutputFormat, PageSize, TraceFile
-from clockhand.command.output import check_figures, deliver, print_table, say
+from clockhand.command.options import (
+    Device,
+    Frames,
+    Jobs,
+    Out,
+    OutputFormat,
+    PageSize,
+    Report,
+    TraceFile,
+    given_options,
+)
+from clockhand.command.output import (
+    check_figures,
+    check_outputs,
+    command_line,
+    deliver,
+    print_table,
+    say,
+)
 from clockhand.command.own_policies import with_libraries
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
+from clockhand.command.study import with_options
 from clockhand.report.canvas import picture
 from clockhand.studies.pages.recommendation import Recommendation, recommend
+from clockhand.studies.ssd.recommendation import BufferRecommendation, recommend_buffer
 from clockhand.study.facts import printable
 from clockhand.study.files import check_places
 from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, OPTIMUM
@@ -53,6 +72,34 @@ Figure = Annotated[
 ]
 
 
+Ssd = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DRIVE",
+        help="Say instead which write buffer suits this flash drive, and how large: "
+        "NAME[:option=value,...] or FILE.toml.",
+    ),
+]
+Buffer = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="With --ssd: choose from these, NAME:total=SIZE with lists and ranges of sizes "
+        "(4MiB..64MiB); all at 1, 2, 5, 10 and 20 % of the footprint if not given."
+    ),
+]
+Years = Annotated[
+    float | None,
+    typer.Option(help="With --ssd: the smallest buffer with which the flash lives so long."),
+]
+
+OF_DRIVES = (
+    "precondition", "map", "repeat", "endurance", "timed", "arrivals", "clamp_times", "seed",
+)  # fmt: skip
+"""Options of ``ssd`` that a recommendation of a buffer takes too."""
+ONLY_DRIVES = ("buffer", "years", "report", *OF_DRIVES)
+ONLY_MEMORY = ("device", "memory", "frames", "page_size", "purpose", "policy")
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command(name="recommend")(_recommend)
@@ -60,49 +107,102 @@ def register(app: typer.Typer) -> None:
 
 @with_libraries
 @with_reading
+@with_options("ssd", names=OF_DRIVES, place="of_drive")
 def _recommend(
+    context: typer.Context,
     trace: TraceFile,
+    of_drive: Any,
     device: Device = "slc-nand",
     memory: Memory = None,
     frames: Frames = None,
     page_size: PageSize = "4KiB",
     purpose: For = Purpose.SIMULATION,
     policy: Policy = None,
+    ssd: Ssd = None,
+    buffer: Buffer = None,
+    years: Years = None,
     jobs: Jobs = None,
     figure: Figure = None,
+    report: Report = None,
     format: OutputFormat = None,
     out: Out = None,
     *,
     reading: Reading,
 ) -> None:
-    """Say which policy suits a program, a device and a memory size, and how robust that is."""
+    """Say which policy suits a program, a device and a memory size, or which write buffer a drive,
+    and how robust that is."""
     if figure is not None and figure.suffix.lower() not in PICTURES:
         raise UsageError(
             f"--figure {figure}: the ending tells no picture that is drawn; end it in .svg or .png"
         )
+    _check_question(context, ssd)
     check_figures(figure)
-    check_places([path for path in (out, figure) if path is not None])
+    check_outputs(out, report, None)
+    check_places([path for path in (out, figure, report) if path is not None])
     with shown_progress() as watch:
-        answer = recommend(
-            trace,
-            device=device,
-            frames=frames,
-            memory=memory,
-            page_size=page_size,
-            purpose=purpose,
-            policies=policy or (),
-            jobs=jobs,
-            watch=watch,
-            **reading,
-        )
+        answer: Recommendation | BufferRecommendation
+        if ssd is None:
+            answer = recommend(
+                trace, device=device, frames=frames, memory=memory, page_size=page_size,
+                purpose=purpose, policies=policy or (), jobs=jobs, watch=watch, **reading,
+            )  # fmt: skip
+        else:
+            answer = recommend_buffer(
+                trace, ssd=ssd, buffers=buffer or "all", years=years, jobs=jobs, watch=watch,
+                command=command_line(), **of_drive, **reading,
+            )  # fmt: skip
     for warning in answer.warnings:
         say(warning)
     files = {} if figure is None else {figure: _picture(answer, figure)}
-    deliver(answer.situations, format, out, partial(_print_answer, answer), files)
+    if isinstance(answer, Recommendation):
+        deliver(answer.situations, format, out, partial(_print_answer, answer), files)
+        return
+    files |= answer.report_files(report, None)
+    deliver(answer.sizes, format, out, partial(_print_buffers, answer), files)
 
 
-def _picture(answer: Recommendation, path: Path) -> bytes:
-    return picture(answer.specification(), path.suffix.lower().removeprefix("."))
+def _check_question(context: typer.Context, ssd: str | None) -> None:
+    """Refuse options of the other question."""
+    given = given_options(context)
+    foreign = ONLY_MEMORY if ssd is not None else ONLY_DRIVES
+    for name in foreign:
+        if name in given and ssd is None:
+            raise UsageError(
+                f"{given[name]} is for write buffers; add --ssd DRIVE, or leave it out"
+            )
+        if name in given:
+            raise UsageError(
+                f"{given[name]} is for policies of memory; leave out it or --ssd {ssd}"
+            )
+
+
+def _picture(answer: Recommendation | BufferRecommendation, path: Path) -> bytes:
+    if isinstance(answer, Recommendation):
+        figure = answer.specification()
+    else:
+        figure = next(iter(answer.specifications().values()))
+    return picture(figure, path.suffix.lower().removeprefix("."))
+
+
+def _print_buffers(answer: BufferRecommendation, to: Console) -> None:
+    for sentence in answer.sentences:
+        to.print(Text(printable(sentence)), soft_wrap=True)
+    to.print()
+    shown = answer.sizes.select(
+        pl.col("buffer_pages").alias("pages"),
+        (pl.col("buffer_bytes") / (1 << 20)).alias("MiB"),
+        "best",
+        pl.col("host_writes").alias("to flash"),
+        pl.col("next_best").alias("next best"),
+        pl.col("next_best_host_writes").alias("to flash, next best"),
+        pl.col("lru_host_writes").alias("to flash, lru"),
+        pl.col("erases"),
+        pl.col("write_p99_us").alias("write p99 µs"),
+        pl.col("life_years").alias("years"),
+        pl.when("is_knee").then(pl.lit("knee")).alias("frontier"),
+    )
+    known = [column for column in shown if column.null_count() < len(shown)]
+    print_table("what each size allows", shown.select(known), to)
 
 
 def _print_answer(answer: Recommendation, to: Console) -> None:

@@ -35,7 +35,7 @@ def print_tables(run: SsdRun, console: Console) -> None:
             f"{trace['write_references']:,} writes; drive {printable(rows['ssd'][0])}"
         )
         print_table(title, for_people(rows), console)
-    for sentence in findings(run.rows, run.facts):
+    for sentence in findings(run.rows, run.facts, run.classes):
         console.print(Text(sentence), soft_wrap=True)
 
 
@@ -61,6 +61,7 @@ def for_people(rows: pl.DataFrame) -> pl.DataFrame:
         pl.col("steady_waf").alias("steady WAF"),
         pl.col("life_years").alias("years"),
         pl.col("nvm_life_years").alias("NVM years"),
+        "arrivals",
         (pl.col("window_us") / 1000).alias("from ms"),
         "iops",
         pl.col("read_p50_us").alias("read p50 µs"),
@@ -70,4 +71,6 @@ def for_people(rows: pl.DataFrame) -> pl.DataFrame:
         (100 * pl.col("die_utilisation")).alias("dies busy %"),
         "bottleneck",
     )
+    if shown["arrivals"].n_unique() == 1:
+        shown = shown.drop("arrivals")
     return shown.select(column for column in shown if column.null_count() < len(shown))

@@ -19,7 +19,7 @@ from clockhand.report.lines import (
     quantity,
 )
 from clockhand.report.scales import Kind, Measure, label_expression, ratio_text
-from clockhand.report.words import unique
+from clockhand.report.words import time_text, unique
 
 BAR_HEIGHT = 24
 GREY_OPACITY = 0.55
@@ -95,6 +95,8 @@ def _edge_text(edge: float, measure: Measure) -> str:
         return f"{100 * edge:.3g} %"
     if measure.kind is Kind.RATIO:
         return ratio_text(edge)
+    if measure.kind is Kind.TIME:
+        return time_text(edge)
     return f"{edge:,.0f}" if edge >= 100 else f"{edge:,.3g}"
 
 
@@ -134,6 +136,8 @@ def _base(compared: Compared, measure: Measure, order: list[str], edge: float) -
     if compared.where is not None:
         tests.append(compared.where)
     number = f"format({field}, '{_format(compared, measure)}')"
+    if measure.kind is Kind.TIME:
+        number = f"({label_expression(Kind.TIME, field)})"
     names = {"labelLimit": 190, "ticks": False, "domain": False}
     return {
         "transform": [
@@ -158,7 +162,7 @@ def _format(compared: Compared, measure: Measure) -> str:
             return ".1%"
         case Kind.RATIO:
             return ".2f"
-        case Kind.NUMBER:
+        case Kind.NUMBER | Kind.TIME:
             known = [abs(value) for value in compared.known(measure.field) if value]
             digits = 2 - math.floor(math.log10(min(known))) if known else 0
             return f",.{max(0, min(digits, 4))}f"

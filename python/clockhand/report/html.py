@@ -40,6 +40,10 @@ def escaped_json(text: str) -> str:
     return text
 
 
+SeriesLook = tuple[str, str, tuple[int, ...]]
+"""How a line of one figure looks: name, colour and dash."""
+
+
 @dataclass(frozen=True)
 class Figure:
     """One figure of a page.
@@ -60,7 +64,7 @@ class Figure:
     specification: dict[str, Any] | None
     number: int | None = None
     missing: str | None = None
-    series: Sequence[tuple[str, str, tuple[int, ...]]] = ()
+    series: Sequence[SeriesLook] = ()
 
     @property
     def is_drawn(self) -> bool:

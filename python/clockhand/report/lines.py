@@ -57,19 +57,21 @@ class SizeAxis:
         title: What stands below it.
         sizes: The sizes, ascending.
         label: The Vega expression of a tick's label.
-        is_linear: Whether equal distances are equal steps, however the sizes are spread.
+        ticks: Where labels stand; at the sizes if they are few and it is empty.
+        is_logarithmic: Whether the axis is, however the sizes lie; they decide if it is not given.
     """
 
     field: str
     title: str
     sizes: Sequence[float]
     label: str = "format(datum.value, ',')"
-    is_linear: bool = False
+    ticks: Sequence[float] = ()
+    is_logarithmic: bool | None = None
 
     def channel(self) -> Spec:
         """Return it as Vega-Lite's channel."""
-        is_logarithmic = not self.is_linear and is_spread(self.sizes)
-        scale: Spec = {"type": "log", "base": 2} if is_logarithmic else {"type": "linear"}
+        spread = is_spread(self.sizes) if self.is_logarithmic is None else self.is_logarithmic
+        scale: Spec = {"type": "log", "base": 2} if spread else {"type": "linear"}
         scale |= {"nice": False, "domain": [self.sizes[0], self.sizes[-1]], "padding": 14}
         axis: Spec = {
             "labelExpr": self.label,
@@ -78,8 +80,8 @@ class SizeAxis:
             "labelSeparation": 6,
             "grid": False,
         }
-        if len(self.sizes) <= MAXIMUM_LABELLED_SIZES:
-            axis["values"] = list(self.sizes)
+        if self.ticks or len(self.sizes) <= MAXIMUM_LABELLED_SIZES:
+            axis["values"] = list(self.ticks or self.sizes)
         return quantity(self.field, title=self.title, scale=scale, axis=axis)
 
 

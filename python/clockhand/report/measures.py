@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from clockhand.report.bars import bars_chart, bars_note
 from clockhand.report.canvas import Canvas, Spec
-from clockhand.report.html import Figure, Part
+from clockhand.report.html import Figure, Part, SeriesLook
 from clockhand.report.lines import Compared, Record, cut_note, lines_chart
 from clockhand.report.overview import Overview
 from clockhand.report.scales import Measure
@@ -42,11 +42,18 @@ class Drawn:
     before: int
     figures: list[Figure] = field(default_factory=list)
 
-    def add(self, key: str, title: str, caption: str, specification: Spec) -> None:
-        """Add a figure, with the next number."""
+    def add(
+        self,
+        key: str,
+        title: str,
+        caption: str,
+        specification: Spec,
+        series: Sequence[SeriesLook] = (),
+    ) -> None:
+        """Add a figure, with the next number, and the looks of what only it shows."""
         number = self.before + len(self.figures) + 1
         identity = f"{self.slug}-{key}"
-        self.figures.append(Figure(identity, title, caption, specification, number))
+        self.figures.append(Figure(identity, title, caption, specification, number, series=series))
 
     def part(
         self,

@@ -24,6 +24,8 @@ class Kind(StrEnum):
     NUMBER = "number"
     SHARE = "share"
     RATIO = "ratio"
+    TIME = "time"
+    """Microseconds, written in the unit that each value has."""
 
 
 @dataclass(frozen=True)
@@ -49,22 +51,29 @@ class Measure:
 
 # Counts and amounts as people write them: 9,500 and 20 k, and 0.1, which SI would call 100m.
 _WRITTEN = (
-    "abs(datum.value) >= 1e9 ? format(datum.value / 1e9, ',.3~r') + '\u00a0G' : "
-    "abs(datum.value) >= 1e6 ? format(datum.value / 1e6, ',.3~r') + '\u00a0M' : "
-    "abs(datum.value) >= 1e4 ? format(datum.value / 1e3, ',.3~r') + '\u00a0k' : "
-    "datum.value == 0 ? '0' : format(datum.value, ',.4~r')"
+    "abs({value}) >= 1e9 ? format({value} / 1e9, ',.3~r') + '\u00a0G' : "
+    "abs({value}) >= 1e6 ? format({value} / 1e6, ',.3~r') + '\u00a0M' : "
+    "abs({value}) >= 1e4 ? format({value} / 1e3, ',.3~r') + '\u00a0k' : "
+    "{value} == 0 ? '0' : format({value}, ',.4~r')"
+)
+_TIME = (
+    "{value} >= 1e6 ? format({value} / 1e6, ',.3~r') + '\u00a0s' : "
+    "{value} >= 1e3 ? format({value} / 1e3, ',.3~r') + '\u00a0ms' : "
+    "{value} == 0 ? '0' : format({value}, ',.3~r') + '\u00a0µs'"
 )
 
 
-def label_expression(kind: Kind) -> str:
-    """Return the Vega expression for the labels of an axis."""
+def label_expression(kind: Kind, value: str = "datum.value") -> str:
+    """Return the Vega expression for the labels of an axis, or for another value."""
     match kind:
         case Kind.SHARE:
-            return "format(100 * datum.value, '.3~r') + '\u00a0%'"
+            return f"format(100 * {value}, '.3~r') + '\u00a0%'"
         case Kind.RATIO:
-            return "format(datum.value, '.3~r')"
+            return f"format({value}, '.3~r')"
+        case Kind.TIME:
+            return _TIME.format(value=value)
         case _:
-            return _WRITTEN
+            return _WRITTEN.format(value=value)
 
 
 def exact_format(kind: Kind) -> str:
@@ -76,7 +85,7 @@ def exact_format(kind: Kind) -> str:
             return ".2%"
         case Kind.RATIO:
             return ".3~f"
-        case Kind.NUMBER:
+        case Kind.NUMBER | Kind.TIME:
             return ",.4~r"
 
 

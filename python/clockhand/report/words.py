@@ -63,6 +63,14 @@ def time_unit(times_us: Iterable[float | None]) -> tuple[str, float]:
     return "µs", 1.0
 
 
+def time_text(us: float) -> str:
+    """Return a time in the unit in which it has one to three digits before the point."""
+    for unit, scale in (("s", 1e6), ("ms", 1e3)):
+        if us >= scale:
+            return f"{us / scale:,.3g}\u00a0{unit}"
+    return f"{us:.3g}\u00a0µs"
+
+
 UNKNOWN = "–"
 
 

@@ -1,6 +1,6 @@
 """What the tables of a locality analysis say in words; read by the command and by the report."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,23 +26,6 @@ class Verdict:
 
     lead: str
     detail: str
-
-
-def knee(frames: "Sequence[int] | pl.Series", values: "Sequence[float] | pl.Series") -> int | None:
-    """Return the memory size at which a falling curve bends most.
-
-    It is the size at which the curve lies farthest below the straight line between its ends, on
-    linear axes (Kneedle: Satopää et al. 2011); none where it nowhere does.
-    """
-    import polars as pl
-
-    sizes, heights = pl.Series(frames, dtype=pl.Float64), pl.Series(values, dtype=pl.Float64)
-    if len(sizes) < 3 or heights[0] <= heights[-1]:
-        return None
-    slope = (heights[-1] - heights[0]) / (sizes[-1] - sizes[0])
-    below = heights[0] + slope * (sizes - sizes[0]) - heights
-    farthest = below.arg_max()
-    return None if farthest is None or below[farthest] <= 0 else int(frames[farthest])
 
 
 def write_verdict(summary: "pl.DataFrame") -> Verdict:

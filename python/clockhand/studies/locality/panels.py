@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from clockhand.report.words import byte_text, time_unit
-from clockhand.studies.locality.findings import knee
+from clockhand.study.knee import knee
 
 Record = dict[str, Any]
 Tables = Mapping[str, pl.DataFrame]

@@ -43,6 +43,16 @@ MEASURES = (
             "Blocks erased; lower is longer life.", Kind.COUNT),
     Measure("waf", "waf", "Write amplification",
             "Flash pages programmed per page that the buffer wrote.", Kind.RATIO),
+    Measure("device_busy_us", "device_busy_us", "Time of all flash operations",
+            "Reads, programs and erases, one after the other.", Kind.TIME),
+    Measure("write_p99_us", "write_p99_us", "p99 of writes",
+            "99 of 100 writes take no longer.", Kind.TIME),
+    Measure("read_p99_us", "read_p99_us", "p99 of reads",
+            "99 of 100 reads take no longer.", Kind.TIME),
+    Measure("iops", "iops", "Requests served a second",
+            "Reads and writes that were completed.", Kind.NUMBER),
+    Measure("collection_share", "collection_share", "Time of collection",
+            "Share of all dies' time that the operations of collection take.", Kind.SHARE),
     Measure("life_repetitions", "life_repetitions", "Life of the flash",
             "Repetitions of the trace until the average block reaches its endurance.", Kind.COUNT),
     Measure("life_years", "life_years", "Life of the flash in years",
@@ -56,10 +66,12 @@ MEASURES = (
 def cell_records(rows: pl.DataFrame) -> list[Record]:
     """Return the values that figures show, one record per buffer and size, the first of doubles.
 
-    Buffers that mean the same with all defaults filled in are one series.
+    Buffers that mean the same with all defaults filled in are one series. No buffer at all is
+    compared with buffers of every size. Windows of time have no values here.
     """
+    rows = rows.filter(pl.col("window_us").is_null())
     fields = list(dict.fromkeys(measure.field for measure in MEASURES))
-    shown = rows.with_columns(FAMILY)
+    shown = _at_every_size(rows).with_columns(FAMILY)
     shown = shown.with_columns(pl.col("policy").replace_strict(one_name(rows)))
     shown = shown.select(
         "policy",
@@ -71,9 +83,20 @@ def cell_records(rows: pl.DataFrame) -> list[Record]:
     return [printable(record) for record in shown.to_dicts()]
 
 
+def _at_every_size(rows: pl.DataFrame) -> pl.DataFrame:
+    """Repeat rows without a buffer at the sizes of the others."""
+    without = rows.filter(pl.col("buffer_pages") == 0)
+    sizes = rows.filter(pl.col("buffer_pages") > 0)["buffer_pages"].unique(maintain_order=True)
+    if without.is_empty() or sizes.is_empty():
+        return rows
+    repeated = without.drop("buffer_pages").join(sizes.to_frame(), how="cross")
+    return pl.concat([rows.filter(pl.col("buffer_pages") > 0), repeated.select(rows.columns)])
+
+
 def one_name(rows: pl.DataFrame) -> dict[str, str]:
     """Return each buffer without its size, with the first spelling that means the same."""
-    spelled = rows.select(FAMILY, "buffer_pages", FAMILY_RESOLVED)
+    known = rows.filter(pl.col("buffer_resolved").is_not_null())
+    spelled = known.select(FAMILY, "buffer_pages", FAMILY_RESOLVED)
     return first_spellings(spelled.iter_rows())
 
 
@@ -142,6 +165,7 @@ def rankings(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview]
 SUMMED = (
     ("host_writes", "Which buffer, where, by how much", "Pages written to flash"),
     ("erases", "The same of erases", "Erases"),
+    ("write_p99_us", "The same of p99 of writes", "p99 of writes"),
 )
 
 

@@ -6,9 +6,10 @@ from typing import Any
 import polars as pl
 
 from clockhand.report.words import size_text
+from clockhand.studies.ssd.time_findings import BASELINE, of_time, of_windows
 from clockhand.study.facts import SsdFacts, SsdRunFacts, printable, trace_label
 from clockhand.study.phrases import all_of
-from clockhand.study.policies import without
+from clockhand.study.policies import name_of, without
 
 NOTICEABLE = 0.0005
 """Below one part in two thousand a difference would be printed as 0.0 %."""
@@ -51,85 +52,73 @@ def _aged(ssd: SsdFacts) -> str:
     return f"{text}, the last drive write with WAF {done['write_amplification']:.3f}, {steady}"
 
 
-def findings(rows: pl.DataFrame, facts: SsdRunFacts) -> list[str]:
-    """Return what stands out in each trace on each drive, a sentence each."""
+def findings(
+    rows: pl.DataFrame, facts: SsdRunFacts, classes: pl.DataFrame | None = None
+) -> list[str]:
+    """Return what stands out in each trace on each drive, a sentence each.
+
+    Args:
+        rows: The rows.
+        facts: How they were made.
+        classes: Requests by latency, of timed runs: what the slowest waited for.
+    """
     sentences = []
+    several = rows["ssd"].n_unique() > 1
     # A window tells only a part of what the sentences are about.
     if "window_us" in rows.columns:
+        for group in rows.drop_nulls("window_us").partition_by("trace", "ssd", maintain_order=True):
+            sentences += of_windows(group, _where(group, facts, several))
         rows = rows.filter(pl.col("window_us").is_null())
     groups = rows.partition_by("trace", "ssd", maintain_order=True)
-    several_ssds = rows["ssd"].n_unique() > 1
     for group in groups:
-        where = trace_label(group["trace"][0], facts)
-        if several_ssds:
-            where += f" and {printable(group['ssd'][0])}"
+        where = _where(group, facts, several)
         cells = group.unique(["buffer", "buffer_pages"], keep="first", maintain_order=True)
         sentences += _of_writes(cells, where)
-        sentences += _of_collection(cells, where)
-        sentences += _of_length(cells, where)
+        sentences += of_collection(cells, where)
+        sentences += of_length(cells, where)
         sentences += _of_life(cells, where)
-        sentences += _of_time(cells, where)
+        if "duration_us" in group.columns:
+            sentences += of_time(group, where, classes)
     return sentences
 
 
-def _of_time(cells: pl.DataFrame, where: str) -> list[str]:
-    """Say how long requests take, and what is busiest."""
-    sentences: list[str] = []
-    if "duration_us" not in cells.columns:
-        return sentences
-    for row in cells.filter(pl.col("duration_us").is_not_null()).iter_rows(named=True):
-        kinds = [kind for kind in ("read", "write") if row[f"{kind}_p99_us"] is not None]
-        if not kinds:
-            continue
-        tails = all_of([f"p99 of {kind}s is {_time_text(row[f'{kind}_p99_us'])}" for kind in kinds])
-        part = str(row["bottleneck"])
-        share = row[f"{part.split()[0]}_utilisation" + ("" if part == "front" else "_max")]
-        sentence = (
-            f"With {printable(str(row['buffer']))} on {where}, {tails}; "
-            f"the busiest part is {part}, {100 * share:.0f} % of the time"
-        )
-        if row["collection_share"]:
-            sentence += (
-                f", and collection takes {100 * row['collection_share']:.0f} % of all dies' time"
-            )
-        if row["is_saturated"]:
-            sentence += "; requests arrive faster than they are served"
-        sentences.append(sentence + ".")
-    return sentences
-
-
-def _time_text(us: float) -> str:
-    """Return a time in the unit in which it has one to three digits before the point."""
-    for unit, scale in (("s", 1e6), ("ms", 1e3)):
-        if us >= scale:
-            return f"{us / scale:.3g} {unit}"
-    return f"{us:.3g} µs"
+def _where(group: pl.DataFrame, facts: SsdRunFacts, several_ssds: bool) -> str:
+    where = trace_label(group["trace"][0], facts)
+    return f"{where} and {printable(group['ssd'][0])}" if several_ssds else where
 
 
 def _of_writes(cells: pl.DataFrame, where: str) -> list[str]:
-    """Compare buffers of the same size: across sizes the larger one wins."""
+    """Compare buffers of the same size, with the next best and with LRU: across sizes the larger
+    one wins."""
     sentences = []
     for same in cells.partition_by("buffer_pages", maintain_order=True):
         if same.height < 2:
             continue
-        least, most = same["host_writes"].min(), same["host_writes"].max()
+        ordered = same.sort("host_writes", maintain_order=True)
+        least = ordered["host_writes"][0]
         names = same.filter(pl.col("host_writes") == least)["buffer"]
+        others = ordered.filter(pl.col("host_writes") > least)
         size = f"With {same['buffer_pages'][0]:,} pages of buffer"
-        if not isinstance(least, int) or not isinstance(most, int):
-            continue
-        if most == 0 or (most - least) / most < NOTICEABLE:
+        if others.is_empty() or 1 - least / others["host_writes"][-1] < NOTICEABLE:
             sentences.append(f"{size}, all write the same number of pages to flash on {where}.")
             continue
-        worst = same.filter(pl.col("host_writes") == most)["buffer"][0]
         verb = "writes" if len(names) == 1 else "write"
+        against = [f"{_more(others, 0, least)}, the next best"]
+        lru = [place for place, name in enumerate(others["buffer"]) if name_of(name) == BASELINE]
+        against += [_more(others, place, least) for place in lru[:1] if place > 0]
         sentences.append(
             f"{size}, {_listed(names)} {verb} the fewest pages to flash on {where}: "
-            f"{least:,}, {100 * (most - least) / most:.1f} % fewer than {printable(worst)}."
+            f"{least:,}; {all_of(against)}."
         )
     return sentences
 
 
-def _of_collection(cells: pl.DataFrame, where: str) -> list[str]:
+def _more(others: pl.DataFrame, place: int, least: int) -> str:
+    name, writes = printable(others["buffer"][place]), others["host_writes"][place]
+    return f"{100 * (1 - least / writes):.1f} % fewer than {name}"
+
+
+def of_collection(cells: pl.DataFrame, where: str) -> list[str]:
     never = cells.filter(~pl.col("collection_started"))
     if never.is_empty():
         return []
@@ -140,7 +129,7 @@ def _of_collection(cells: pl.DataFrame, where: str) -> list[str]:
     ]
 
 
-def _of_length(cells: pl.DataFrame, where: str) -> list[str]:
+def of_length(cells: pl.DataFrame, where: str) -> list[str]:
     """Warn where a run writes so little that its numbers are those of the ageing."""
     short = cells.filter(pl.col("drive_writes") < 1)
     sentences = []

@@ -1,7 +1,7 @@
 """The report of write buffers on flash drives: figures first, then every row, drives and traces."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,10 @@ from clockhand.report.appearance import Mark, marks
 from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
 from clockhand.report.emphasis import emphasised
 from clockhand.report.html import Part, payload, template
-from clockhand.report.lines import Compared, series_of
+from clockhand.report.lines import Compared
 from clockhand.report.measures import Drawn, caption, drawable, measure_chart
 from clockhand.report.overview_charts import overview_charts
+from clockhand.report.scales import Measure
 from clockhand.report.table import table_without_filter
 from clockhand.report.words import free_slug, size_text, titled, unique
 from clockhand.studies.ssd.charts import (
@@ -26,8 +27,17 @@ from clockhand.studies.ssd.charts import (
     wear_chart,
     wear_records,
 )
-from clockhand.studies.ssd.findings import findings, geometry_line
-from clockhand.study.facts import SsdRunFacts, printable, trace_label
+from clockhand.studies.ssd.findings import FAMILY, findings, geometry_line
+from clockhand.studies.ssd.frontier import (
+    FRONTIER,
+    FRONTIER_FIELDS,
+    frontier_records,
+    knee_layers,
+)
+from clockhand.studies.ssd.run import SsdRun
+from clockhand.studies.ssd.time_charts import TimeFigure, TimeRecords, time_figures, time_records
+from clockhand.studies.ssd.time_records import Timed, timed_of
+from clockhand.study.facts import printable, trace_label
 
 PAGE_TEMPLATE = Path(__file__).with_name("report.html.j2")
 
@@ -58,34 +68,65 @@ HEADINGS = {
 
 @dataclass(frozen=True)
 class _Section:
-    """The rows of one trace on one drive, ready to be drawn."""
+    """The rows of one trace on one drive, ready to be drawn.
+
+    Attributes:
+        slug: Its name in files and on the page.
+        label: What it is of.
+        summary: What stands below the heading.
+        series: The buffers, without their sizes.
+        records: The values of figures over sizes.
+        wear: The values of the figure of wear.
+        timed: The tables of time, if the run was timed.
+        values: The values of the figures of time.
+        frontier: Of a recommendation, the least that a buffer of at most each size needs.
+    """
 
     slug: str
     label: str
     summary: str
+    series: list[str]
     records: list[dict[str, Any]]
     wear: list[dict[str, Any]]
+    timed: Timed | None
+    values: TimeRecords | None
+    frontier: list[dict[str, Any]]
+
+    @property
+    def measures(self) -> list[Measure]:
+        """What figures over sizes show; those that have a frontier lead."""
+        drawn = [
+            replace(measure, has_bound=bool(self.frontier) and measure.field in FRONTIER_FIELDS)
+            for measure in drawable(MEASURES, self.records)
+        ]
+        return sorted(drawn, key=lambda measure: not measure.has_bound)
 
 
 def render(
-    rows: pl.DataFrame, wear: pl.DataFrame, facts: SsdRunFacts, highlight: Sequence[str] = ()
+    run: SsdRun,
+    highlight: Sequence[str] = (),
+    sizes: pl.DataFrame | None = None,
+    answer: Sequence[str] = (),
 ) -> str:
-    """Return the report of result rows as HTML text.
+    """Return the report of a run as HTML text.
 
     Args:
-        rows: Result rows, one per trace, drive and buffer, in the order given.
-        wear: How many blocks of each row's drive were erased how often.
-        facts: How the rows were made; it describes every trace that the rows name.
+        run: What was run.
         highlight: Buffers, without their sizes, that are emphasised besides the best.
+        sizes: Of a recommendation, what is best at each size.
+        answer: Its sentences, which lead the report.
     """
-    split = _sections(rows, wear, facts)
+    rows, facts = run.rows, run.facts
+    split = _sections(run, sizes)
     everywhere = _looks(split, CANVAS)
     parts: list[Part] = []
     for section in split:
         before = sum(len(part.figures) for part in parts)
         parts.append(_part(section, everywhere, highlight, before))
     title, sentences = titled(
-        findings(rows, facts), len(split), f"Write buffers on flash drives, {len(split)} inputs"
+        answer or findings(rows, facts, run.classes),
+        len(split),
+        f"Write buffers on flash drives, {len(split)} inputs",
     )
     table = table_without_filter(rows, facts, HEADINGS)
     together = {section.label: section.records for section in split}
@@ -102,65 +143,111 @@ def render(
 
 
 def specifications(
-    rows: pl.DataFrame, wear: pl.DataFrame, facts: SsdRunFacts, highlight: Sequence[str] = ()
+    run: SsdRun, highlight: Sequence[str] = (), sizes: pl.DataFrame | None = None
 ) -> dict[str, Spec]:
     """Return every figure in Vega-Lite, by its key; the leading one first."""
-    split = _sections(rows, wear, facts)
+    split = _sections(run, sizes)
     everywhere = _looks(split, PICTURE)
     together = {section.label: section.records for section in split}
     label = split[0].label if len(split) == 1 else f"{len(split)} inputs"
-    drawn: dict[str, Spec] = {}
+    summaries: dict[str, Spec] = {}
     for summed in overviews(together):
-        drawn |= overview_charts(summed, PICTURE, label)
+        summaries |= overview_charts(summed, PICTURE, label)
+    drawn = {} if sizes is not None else dict(summaries)
     for section in split:
         prefix = f"{section.slug}-" if len(split) > 1 else ""
         compared = _compared(section, everywhere, highlight)
-        for measure in drawable(MEASURES, section.records):
-            drawn[prefix + measure.key] = measure_chart(compared, measure, PICTURE)
-        if section.wear:
-            drawn[f"{prefix}wear"] = wear_chart(section.wear, compared, WEAR_TITLE, PICTURE)
-    return drawn
+        for figure in _figures(section, compared, PICTURE):
+            drawn[prefix + figure.key] = figure.chart
+    return {**drawn, **summaries}
+
+
+def _figures(section: _Section, compared: Compared, canvas: Canvas) -> Iterator[TimeFigure]:
+    """Give the figures of one trace on one drive: frontiers, time, sizes and wear."""
+
+    def over_sizes(measure: Measure) -> TimeFigure:
+        chart = measure_chart(compared, measure, canvas)
+        said = caption(compared, measure)
+        if measure.has_bound:
+            said += " Dashed: the frontier, the least that a buffer of at most each size needs."
+            chart["layer"] += knee_layers(compared, measure, section.frontier, canvas)
+        return TimeFigure(measure.key, measure.title, said, chart)
+
+    leading = [measure for measure in section.measures if measure.has_bound]
+    yield from map(over_sizes, leading)
+    if section.timed is not None and section.values is not None:
+        yield from time_figures(section.timed, section.values, compared, canvas)
+    yield from (over_sizes(measure) for measure in section.measures if measure not in leading)
+    if section.wear:
+        said = f"With {section.wear[0]['buffer_pages']:,} pages of buffer; ageing is not counted."
+        chart = wear_chart(section.wear, compared, WEAR_TITLE, canvas)
+        yield TimeFigure("wear", WEAR_TITLE, said, chart)
 
 
 def _once(ssds: Sequence[Any]) -> list[Any]:
     return list({ssd["name"]: ssd for ssd in ssds}.values())
 
 
-def _sections(rows: pl.DataFrame, wear: pl.DataFrame, facts: SsdRunFacts) -> list[_Section]:
+def _sections(run: SsdRun, sizes: pl.DataFrame | None) -> list[_Section]:
     result: list[_Section] = []
-    several_ssds = rows["ssd"].n_unique() > 1
-    for group in rows.partition_by("trace", "ssd", maintain_order=True):
+    several_ssds = run.rows["ssd"].n_unique() > 1
+    for group in run.rows.with_columns(FAMILY).partition_by("trace", "ssd", maintain_order=True):
         trace, ssd = group["trace"][0], group["ssd"][0]
-        label = trace_label(trace, facts)
+        label = trace_label(trace, run.facts)
         if several_ssds:
             label += f" · {printable(ssd)}"
-        first = group.row(0, named=True)
-        footprint = size_text(first["footprint_pages"] * first["page_bytes"])
-        summary = (
-            f"{first['references']:,} references, {first['write_references']:,} writes · footprint "
-            f"{first['footprint_pages']:,} pages ({footprint}) · drive {printable(ssd)}, "
-            f"{first['precondition']} before"
+        of_group = run.wear.filter((pl.col("trace") == trace) & (pl.col("ssd") == ssd))
+        names = one_name(group)
+        series = list(dict.fromkeys(names.values()))
+        timed = timed_of(run, group, names)
+        result.append(
+            _Section(
+                slug=free_slug(label, [section.slug for section in result]),
+                label=label,
+                summary=_summary(group, timed),
+                series=series,
+                records=cell_records(group),
+                wear=wear_records(of_group, series),
+                timed=timed,
+                values=None if timed is None else time_records(timed),
+                frontier=[] if sizes is None else frontier_records(sizes),
+            )
         )
-        of_group = wear.filter((pl.col("trace") == trace) & (pl.col("ssd") == ssd))
-        slug = free_slug(label, [section.slug for section in result])
-        records = cell_records(group)
-        worn = wear_records(of_group, list(one_name(group).values()))
-        result.append(_Section(slug, label, summary, records, worn))
     return result
 
 
+def _summary(group: pl.DataFrame, timed: Timed | None) -> str:
+    first = group.row(0, named=True)
+    footprint = size_text(first["footprint_pages"] * first["page_bytes"])
+    counted = [
+        f"{first[name]:,} {words}"
+        for name, words in (("references", "references"), ("write_references", "writes"))
+        if first[name] is not None
+    ]
+    parts = [", ".join(counted)] if counted else []
+    parts.append(f"footprint {first['footprint_pages']:,} pages ({footprint})")
+    parts.append(f"drive {printable(first['ssd'])}, {first['precondition']} before")
+    if timed is not None:
+        parts.append(f"arrivals {printable(timed.place.arrivals)}")
+        sizes = group.filter(pl.col("buffer_pages") > 0)["buffer_pages"].n_unique()
+        if sizes > 1:
+            parts.append(f"figures of time with {timed.place.pages:,} pages of buffer")
+    return " · ".join(parts)
+
+
 def _looks(split: Sequence[_Section], canvas: Canvas) -> list[Mark]:
-    names = unique(record["policy"] for section in split for record in section.records)
-    return marks(names, (), (), canvas.theme)
+    return marks(unique(name for section in split for name in section.series), (), (), canvas.theme)
 
 
 def _compared(section: _Section, everywhere: Sequence[Mark], highlight: Sequence[str]) -> Compared:
-    series = series_of(section.records)
     ranked = rankings({section.label: section.records})
-    best_first = [entry.name for entry in ranked[0].entries] if ranked else series
-    focus = emphasised(series, best_first, (), highlight)
-    looks = [look for look in everywhere if look.policy in series]
-    return compared_of(section.records, looks, focus, section.label)
+    best_first = [entry.name for entry in ranked[0].entries] if ranked else section.series
+    if section.timed is not None:
+        best_first = list(section.timed.series)
+    focus = emphasised(section.series, best_first, (), highlight)
+    looks = [look for look in everywhere if look.policy in section.series]
+    compared = compared_of(section.records, looks, focus, section.label)
+    return replace(compared, bounds=section.frontier, bound=FRONTIER)
 
 
 def _part(
@@ -168,14 +255,10 @@ def _part(
 ) -> Part:
     compared = _compared(section, everywhere, highlight)
     drawn = Drawn(section.slug, before)
-    for measure in drawable(MEASURES, section.records):
-        chart = measure_chart(compared, measure, CANVAS)
-        drawn.add(measure.key, measure.title, caption(compared, measure), chart)
-    if section.wear:
-        size = section.wear[0]["buffer_pages"]
-        said = f"With {size:,} pages of buffer; ageing is not counted."
-        chart = wear_chart(section.wear, compared, WEAR_TITLE, CANVAS)
-        drawn.add("wear", WEAR_TITLE, said, chart)
-    records = section.records + section.wear
+    records = [*section.records, *section.wear, *section.frontier]
+    if section.values is not None:
+        records += section.values.all()
+    for figure in _figures(section, compared, CANVAS):
+        drawn.add(figure.key, figure.title, figure.caption, figure.chart, figure.looks)
     summed = overviews({section.label: section.records})
     return drawn.part(compared, section.summary, records, summed)

@@ -92,7 +92,7 @@ def course_drawings(
     positions = sorted({record["position"] for record in over_time})
     names = {record["policy"] for record in over_time}
     axis = SizeAxis(
-        "position", "References", positions, "format(datum.value, '.3~s')", is_linear=True
+        "position", "References", positions, "format(datum.value, '.3~s')", is_logarithmic=False
     )
     for measure in (MOVED, FOUND):
         shown = replace(
