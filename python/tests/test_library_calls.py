@@ -228,6 +228,11 @@ MISTAKES: dict[str, list[Callable[[], object]]] = {
         lambda: clockhand.run_pagecache(MADE, policies="lru", memory="9%", dirty_limit="5%"),
     ],
     "run_simulation": [lambda: clockhand.run_simulation(MADE, policies="clock")],
+    "recommend_buffer": [
+        lambda: clockhand.recommend_buffer(MADE, years=0),
+        lambda: clockhand.recommend_buffer(MADE, buffers="none"),
+        lambda: clockhand.recommend_buffer(MADE, timed=True, arrivals="rate:1..3"),
+    ],
     "run_ssd": [
         lambda: clockhand.run_ssd(MADE, buffers="fab"),
         lambda: clockhand.run_ssd(MADE, buffers="fab:total=3", repeat="x"),

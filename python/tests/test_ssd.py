@@ -11,7 +11,8 @@ import pytest
 import clockhand
 from clockhand.command.ssd import for_people
 from clockhand.studies.ssd.findings import findings, geometry_line, years_text
-from clockhand.studies.ssd.run import CELL, SSD_SCHEMA, WEAR
+from clockhand.studies.ssd.run import SSD_SCHEMA
+from clockhand.studies.ssd.tables import CELL, WEAR
 from conftest import (
     Clockhand,
     assert_one_sentence,

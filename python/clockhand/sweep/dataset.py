@@ -22,7 +22,7 @@ import polars as pl
 
 from clockhand import _engine
 from clockhand._engine import ClockhandError, UsageError
-from clockhand.studies.ssd.run import DETAILS
+from clockhand.studies.ssd.tables import DETAILS
 from clockhand.study.files import plain, publish, remove_leftovers
 from clockhand.study.policies import name_of, told_by
 from clockhand.study.remote import RemoteFolder, is_address, local_path, private_folder

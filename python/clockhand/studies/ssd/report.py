@@ -34,7 +34,7 @@ from clockhand.studies.ssd.frontier import (
     frontier_records,
     knee_layers,
 )
-from clockhand.studies.ssd.run import SsdRun
+from clockhand.studies.ssd.tables import SsdTables
 from clockhand.studies.ssd.time_charts import TimeFigure, TimeRecords, time_figures, time_records
 from clockhand.studies.ssd.time_records import Timed, timed_of
 from clockhand.study.facts import printable, trace_label
@@ -103,7 +103,7 @@ class _Section:
 
 
 def render(
-    run: SsdRun,
+    run: SsdTables,
     highlight: Sequence[str] = (),
     sizes: pl.DataFrame | None = None,
     answer: Sequence[str] = (),
@@ -143,7 +143,7 @@ def render(
 
 
 def specifications(
-    run: SsdRun, highlight: Sequence[str] = (), sizes: pl.DataFrame | None = None
+    run: SsdTables, highlight: Sequence[str] = (), sizes: pl.DataFrame | None = None
 ) -> dict[str, Spec]:
     """Return every figure in Vega-Lite, by its key; the leading one first."""
     split = _sections(run, sizes)
@@ -188,7 +188,7 @@ def _once(ssds: Sequence[Any]) -> list[Any]:
     return list({ssd["name"]: ssd for ssd in ssds}.values())
 
 
-def _sections(run: SsdRun, sizes: pl.DataFrame | None) -> list[_Section]:
+def _sections(run: SsdTables, sizes: pl.DataFrame | None) -> list[_Section]:
     result: list[_Section] = []
     several_ssds = run.rows["ssd"].n_unique() > 1
     for group in run.rows.with_columns(FAMILY).partition_by("trace", "ssd", maintain_order=True):

@@ -9,42 +9,18 @@ import polars as pl
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import ReportedRows
 from clockhand.studies.ssd.findings import FAMILY
-from clockhand.studies.ssd.waits import WAITS
+from clockhand.studies.ssd.tables import CELL, DETAILS, WEAR, SsdTables
 from clockhand.study.calls import asks
 from clockhand.study.columns import schema
-from clockhand.study.facts import SsdRunFacts
 from clockhand.study.run import Columns, Ran, Study, called
 from clockhand.traces import Traces
 
 SSD_SCHEMA = schema("ssd")
 """Names, order and types of the columns of a result; the first sixteen are the contract."""
 
-CELL: Columns = {
-    "trace": pl.String, "buffer": pl.String, "buffer_pages": pl.UInt64, "ssd": pl.String,
-}  # fmt: skip
-"""The columns by which tables beside the rows know their cell."""
-
-WEAR: Columns = {"erases": pl.UInt64, "blocks": pl.UInt64}
-
-_SUMS: Columns = {
-    "op": pl.String,
-    "requests": pl.UInt64,
-    **{f"{wait}_us": pl.Float64() for wait in WAITS},
-    "longest_us": pl.Float64,
-}
-DETAILS: Mapping[str, Columns] = {
-    "classes": {"most_us": pl.Float64, **_SUMS},
-    "moments": {
-        "begins_us": pl.Float64, "host_writes": pl.UInt64, "relocations": pl.UInt64,
-        "erases": pl.UInt64, **_SUMS,
-    },
-    "parts": {"part": pl.String, "utilisation": pl.Float64},
-}  # fmt: skip
-"""Tables of timed runs beside the rows."""
-
 
 @dataclass(frozen=True)
-class SsdRun(ReportedRows):
+class SsdRun(SsdTables, ReportedRows):
     """A result with the facts that belong to it.
 
     Attributes:
@@ -60,12 +36,6 @@ class SsdRun(ReportedRows):
         warnings: What the readers passed over or assumed, one sentence each.
     """
 
-    rows: pl.DataFrame
-    wear: pl.DataFrame
-    classes: pl.DataFrame
-    moments: pl.DataFrame
-    parts: pl.DataFrame
-    facts: SsdRunFacts
     warnings: list[str]
 
     compared_by = "buffer"

@@ -9,6 +9,7 @@ from clockhand.report.words import number_text, time_text, unique
 from clockhand.studies.ssd.waits import CAUSES, Tail, tail
 from clockhand.study.facts import printable
 from clockhand.study.phrases import all_of
+from clockhand.study.policies import name_of
 
 BASELINE = "lru"
 """What every comparison names besides the next best."""
@@ -71,7 +72,7 @@ def _fastest(same: pl.DataFrame, where: str, classes: pl.DataFrame | None) -> li
     if others:
         next_best = others[0]
         compared = [_against(best, next_best, key, ", the next best")]
-        lru = [row for row in others[1:] if row["buffer"].split(":")[0] == BASELINE]
+        lru = [row for row in others[1:] if name_of(row["buffer"]) == BASELINE]
         compared += [_against(best, row, key, "") for row in lru[:1]]
         kind = key.split("_")[0]
         sentences.append(

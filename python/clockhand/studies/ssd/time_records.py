@@ -9,8 +9,9 @@ import polars as pl
 
 from clockhand.report.lines import Record
 from clockhand.report.words import number_text, time_text, unique
-from clockhand.studies.ssd.run import SsdRun
+from clockhand.studies.ssd.tables import SsdTables
 from clockhand.studies.ssd.waits import CAUSES, WAITS, tail
+from clockhand.study.policies import name_of, settings_of
 
 OPS = ("write", "read")
 MOST_COURSES = 3
@@ -26,8 +27,7 @@ KINDS = {
 
 def load_of(arrivals: str) -> tuple[str, float]:
     """Return the word of arrivals and their number: ``trace`` is as fast as itself."""
-    word, _, number = arrivals.partition(":")
-    return word, float(number or 1)
+    return name_of(arrivals), float((settings_of(arrivals) or ["1"])[0])
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Timed:
         return [op for op in OPS if not self.of(self.classes, op).is_empty()]
 
 
-def timed_of(run: SsdRun, cells: pl.DataFrame, names: dict[str, str]) -> Timed | None:
+def timed_of(run: SsdTables, cells: pl.DataFrame, names: dict[str, str]) -> Timed | None:
     """Return the tables of one trace on one drive at the place where buffers are compared.
 
     Args:

@@ -127,7 +127,11 @@ def price_drawings(
     if not ratios:
         return
     axis = SizeAxis(
-        "ratio", "A slow access, in fast ones", ratios, "format(datum.value, '~r')", is_logarithmic=False
+        "ratio",
+        "A slow access, in fast ones",
+        ratios,
+        "format(datum.value, '~r')",
+        is_logarithmic=False,
     )
     for measure, end in ((PRICED_ACCESS, ""), (PRICED_MEAN, paying)):
         tooltip = (("policy", "Policy", None), ("ratio", "A slow access, in fast ones", "~r"))
