@@ -59,6 +59,7 @@ class SizeAxis:
         label: The Vega expression of a tick's label.
         ticks: Where labels stand; at the sizes if they are few and it is empty.
         is_logarithmic: Whether the axis is, however the sizes lie; they decide if it is not given.
+        is_stepped: Whether values stay as they are up to the next size, as shares of a whole do.
     """
 
     field: str
@@ -67,6 +68,7 @@ class SizeAxis:
     label: str = "format(datum.value, ',')"
     ticks: Sequence[float] = ()
     is_logarithmic: bool | None = None
+    is_stepped: bool = False
 
     def channel(self) -> Spec:
         """Return it as Vega-Lite's channel."""
@@ -233,9 +235,13 @@ class _Lines:
             tests.append(self.compared.where)
         return {
             "transform": [{"filter": " && ".join(f"({part})" for part in tests)}],
-            "mark": {"clip": self._goes_beyond(), **mark},
+            "mark": {"clip": self._goes_beyond(), **self._shape(mark), **mark},
             "encoding": {"x": self.compared.sizes.channel(), "y": self._y(), **encoding},
         }
+
+    def _shape(self, mark: Spec) -> Spec:
+        is_stepped = self.compared.sizes.is_stepped and mark["type"] == "line"
+        return {"interpolate": "step-after"} if is_stepped else {}
 
     def _lines(self, test: str, mark: Spec, **encoding: Any) -> list[Spec]:
         """Lines, a clipped one each for what goes beyond the axes: to clip takes most of a picture.

@@ -54,12 +54,13 @@ MEASURES = (
     Measure("collection_share", "collection_share", "Time of collection",
             "Share of all dies' time that the operations of collection take.", Kind.SHARE),
     Measure("life_repetitions", "life_repetitions", "Life of the flash",
-            "Repetitions of the trace until the average block reaches its endurance.", Kind.COUNT),
+            "Repetitions of the trace until the average block reaches its endurance.",
+            Kind.NUMBER),
     Measure("life_years", "life_years", "Life of the flash in years",
             "At the trace's rate, until the average block reaches its endurance.", Kind.NUMBER),
     Measure("nvm_life_repetitions", "nvm_life_repetitions", "Life of the NVM",
             "Repetitions of the trace until its cells reach their endurance, worn alike.",
-            Kind.COUNT),
+            Kind.NUMBER),
 )  # fmt: skip
 
 
@@ -104,7 +105,8 @@ def wear_records(wear: pl.DataFrame, series: Sequence[str]) -> list[Record]:
     """Return erase counts of some series at the smallest size; none where no block was erased."""
     if wear.is_empty() or wear["erases"].max() == 0:
         return []
-    smallest = wear.filter(pl.col("buffer_pages") == wear["buffer_pages"].min())
+    with_buffer = wear.filter(pl.col("buffer_pages") > 0)["buffer_pages"]
+    smallest = wear.filter(pl.col("buffer_pages").is_in([0, with_buffer.min() or 0]))
     shown = (
         smallest.with_columns(FAMILY)
         .filter(pl.col("policy").is_in(series))
@@ -163,9 +165,9 @@ def rankings(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview]
 
 
 SUMMED = (
-    ("host_writes", "Which buffer, where, by how much", "Pages written to flash"),
-    ("erases", "The same of erases", "Erases"),
-    ("write_p99_us", "The same of p99 of writes", "p99 of writes"),
+    ("host_writes", "Which buffer, where, by how much", "Pages written to flash over the fewest"),
+    ("erases", "The same of erases", "Erases over the fewest"),
+    ("write_p99_us", "The same of p99 of writes", "p99 of writes over the shortest"),
 )
 
 
@@ -189,7 +191,7 @@ def _ranking(
         values,
         key=field,
         title=title,
-        unit=f"{what} over the fewest of each size",
+        unit=f"{what} of each size",
         word="Buffer",
         size_word="buffer size",
         size_text=lambda mebibytes: size_text(mebibytes * MIB),

@@ -73,12 +73,12 @@ def findings(
     for group in groups:
         where = _where(group, facts, several)
         cells = group.unique(["buffer", "buffer_pages"], keep="first", maintain_order=True)
+        if "duration_us" in group.columns:
+            sentences += of_time(group, where, classes)
         sentences += _of_writes(cells, where)
         sentences += of_collection(cells, where)
         sentences += of_length(cells, where)
         sentences += _of_life(cells, where)
-        if "duration_us" in group.columns:
-            sentences += of_time(group, where, classes)
     return sentences
 
 
@@ -103,12 +103,12 @@ def _of_writes(cells: pl.DataFrame, where: str) -> list[str]:
             sentences.append(f"{size}, all write the same number of pages to flash on {where}.")
             continue
         verb = "writes" if len(names) == 1 else "write"
-        against = [f"{_more(others, 0, least)}, the next best"]
+        against = [f"{_more(others, 0, least)}, the next best,"]
         lru = [place for place, name in enumerate(others["buffer"]) if name_of(name) == BASELINE]
         against += [_more(others, place, least) for place in lru[:1] if place > 0]
         sentences.append(
             f"{size}, {_listed(names)} {verb} the fewest pages to flash on {where}: "
-            f"{least:,}; {all_of(against)}."
+            f"{least:,}; {all_of(against).removesuffix(',')}."
         )
     return sentences
 

@@ -301,10 +301,10 @@ class _Told:
         if self.row is not best:
             compared.append(f"{_against(writes, best)}, which writes the fewest of that size")
         elif next_best is not None:
-            compared.append(f"{_against(writes, next_best)}, the next best of that size")
+            compared.append(f"{_against(writes, next_best)}, the next best of that size,")
         if lru is not None and lru not in (self.row, best, next_best):
             compared.append(_against(writes, lru))
-        against = f", {all_of(compared)}" if compared else ""
+        against = f", {all_of(compared).removesuffix(',')}" if compared else ""
         return (
             f"Take {printable(self.row['buffer'])} on {self._where()} before "
             f"{printable(self.row['ssd'])}: with {self._bytes(self.size)} it writes {writes:,} "

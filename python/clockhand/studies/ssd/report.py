@@ -36,6 +36,7 @@ from clockhand.studies.ssd.frontier import (
 )
 from clockhand.studies.ssd.tables import SsdTables
 from clockhand.studies.ssd.time_charts import TimeFigure, TimeRecords, time_figures, time_records
+from clockhand.studies.ssd.time_findings import BASELINE
 from clockhand.studies.ssd.time_records import Timed, timed_of
 from clockhand.study.facts import printable, trace_label
 
@@ -179,7 +180,8 @@ def _figures(section: _Section, compared: Compared, canvas: Canvas) -> Iterator[
         yield from time_figures(section.timed, section.values, compared, canvas)
     yield from (over_sizes(measure) for measure in section.measures if measure not in leading)
     if section.wear:
-        said = f"With {section.wear[0]['buffer_pages']:,} pages of buffer; ageing is not counted."
+        pages = max(record["buffer_pages"] for record in section.wear)
+        said = f"With {pages:,} pages of buffer; ageing is not counted."
         chart = wear_chart(section.wear, compared, WEAR_TITLE, canvas)
         yield TimeFigure("wear", WEAR_TITLE, said, chart)
 
@@ -244,7 +246,7 @@ def _compared(section: _Section, everywhere: Sequence[Mark], highlight: Sequence
     best_first = [entry.name for entry in ranked[0].entries] if ranked else section.series
     if section.timed is not None:
         best_first = list(section.timed.series)
-    focus = emphasised(section.series, best_first, (), highlight)
+    focus = emphasised(section.series, best_first, (BASELINE,), highlight)
     looks = [look for look in everywhere if look.policy in section.series]
     compared = compared_of(section.records, looks, focus, section.label)
     return replace(compared, bounds=section.frontier, bound=FRONTIER)

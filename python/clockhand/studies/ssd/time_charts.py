@@ -103,16 +103,14 @@ class TimeRecords:
 
 def time_records(timed: Timed) -> TimeRecords:
     """Return the values of all figures of time."""
-    starts_us = sorted(set(timed.moments["begins_us"].to_list()))
-    end_us = (starts_us[-1] + starts_us[1]) if len(starts_us) > 1 else 1.0
-    unit = time_unit([end_us])
+    unit = time_unit(timed.moments["begins_us"])
     load, loads = load_records(timed)
     records = {
         "cdf": cdf_records(timed),
         "tail": tail_records(timed, _PLACES),
         "load": loads,
         "window": window_records(timed, unit[1]),
-        "course": course_records(timed, unit[1], end_us, _PLACES),
+        "course": course_records(timed, unit[1], _PLACES),
         "parts": part_records(timed),
     }
     return TimeRecords(unit, load, records)
@@ -139,11 +137,8 @@ def _load_axis(values: TimeRecords) -> SizeAxis:
 def _time_axis(values: TimeRecords, chart: str) -> SizeAxis:
     field = f"{chart}_time"
     times = sorted({record[field] for record in values.records[chart]})
-    low, high = (times[0], times[-1]) if times else (0.0, 1.0)
-    marks = [low + (high - low) * place / 8 for place in range(9)] if high > low else [low]
-    rounded = [float(f"{mark:.2g}") for mark in marks]
     shown = "format(datum.value, ',.4~r')"
-    return SizeAxis(field, f"Time ({values.unit[0]})", times, shown, rounded, is_logarithmic=False)
+    return SizeAxis(field, f"Time ({values.unit[0]})", times, shown, is_logarithmic=False)
 
 
 @dataclass(frozen=True)
@@ -188,7 +183,7 @@ class _Figures:
             latencies = sorted({record["latency_us"] for record in self._of("cdf", op)})
             along = SizeAxis(
                 "latency_us", "Latency", latencies, label_expression(Kind.TIME),
-                ticks(latencies[0], latencies[-1]), is_logarithmic=True,
+                ticks(latencies[0], latencies[-1]), is_logarithmic=True, is_stepped=True,
             )  # fmt: skip
             measure, compared = CDFS[op], self._lines("cdf", along, op)
             chart = lines_chart(compared, measure, self.canvas)

@@ -71,7 +71,7 @@ def _fastest(same: pl.DataFrame, where: str, classes: pl.DataFrame | None) -> li
     sentences = [_latencies(best, where, key, slow)]
     if others:
         next_best = others[0]
-        compared = [_against(best, next_best, key, ", the next best")]
+        compared = [_against(best, next_best, key, ", the next best,")]
         lru = [row for row in others[1:] if name_of(row["buffer"]) == BASELINE]
         compared += [_against(best, row, key, "") for row in lru[:1]]
         kind = key.split("_")[0]
@@ -92,13 +92,17 @@ def _latencies(row: Mapping[str, Any], where: str, key: str, slow: Tail | None) 
     part = str(row["bottleneck"])
     share = row[f"{part.split()[0]}_utilisation" + ("" if part == "front" else "_max")]
     sentence = (
-        f"With {printable(row['buffer'])} on {where}, {'; '.join(told)}; "
+        f"{_with(row['buffer'])} on {where}, {'; '.join(told)}; "
         f"the busiest part is {part}, {100 * share:.0f} % of the time"
     )
     if row["collection_share"]:
         taken = 100 * row["collection_share"]
         sentence += f", and collection takes {taken:.0f} % of all dies' time"
     return f"{sentence}."
+
+
+def _with(buffer: str) -> str:
+    return "Without a buffer" if buffer == "none" else f"With {printable(buffer)}"
 
 
 def _made_of(slow: Tail | None) -> str:
@@ -120,8 +124,8 @@ def _classes_of(classes: pl.DataFrame, row: Mapping[str, Any], key: str) -> pl.D
 def _against(best: Mapping[str, Any], other: Mapping[str, Any], key: str, what: str) -> str:
     name = f"{printable(other['buffer'])}{what}"
     if not best[key] or other[key] == best[key]:
-        return f"{name}, has the same"
-    return f"{name}, takes {time_text(other[key])} ({other[key] / best[key]:.2f} times as long)"
+        return f"{name} has the same"
+    return f"{name} takes {time_text(other[key])} ({other[key] / best[key]:.2f} times as long)"
 
 
 def _saturated(rows: pl.DataFrame, where: str) -> list[str]:
@@ -130,7 +134,8 @@ def _saturated(rows: pl.DataFrame, where: str) -> list[str]:
     if full.is_empty():
         return []
     told = [
-        f"{all_of(printable(name) for name in unique(same['buffer']))} with {printable(load)}"
+        f"{all_of(printable(name) for name in unique(same['buffer']))} with arrivals "
+        f"{printable(load)}"
         for (load,), same in full.group_by("arrivals", maintain_order=True)
     ]
     return [f"Requests arrive faster than they are served on {where}: {'; '.join(told)}."]
@@ -147,7 +152,7 @@ def of_windows(rows: pl.DataFrame, where: str) -> list[str]:
         median: Any = of_run[key].median()
         kind = key.split("_")[0]
         sentences.append(
-            f"With {printable(str(buffer))} on {where}, p99 of {kind}s is "
+            f"{_with(str(buffer))} on {where}, p99 of {kind}s is "
             f"{time_text(worst[key])} in the slowest of {of_run.height:,} windows, from "
             f"{time_text(worst['window_us'])} on, in which collection moved "
             f"{number_text(worst['relocations'])} pages; half of the windows stay below "

@@ -172,16 +172,16 @@ def tail_records(timed: Timed, cause_place: dict[str, int]) -> list[Record]:
     return records
 
 
-def course_records(
-    timed: Timed, unit_us: float, end_us: float, cause_place: dict[str, int]
-) -> list[Record]:
+def course_records(timed: Timed, unit_us: float, cause_place: dict[str, int]) -> list[Record]:
     """Return the mean latency over time by what it consists of, of the best buffers."""
     records: list[Record] = []
     for policy in timed.series[:MOST_COURSES]:
         of_policy = timed.moments.filter(pl.col("policy") == policy)
         for op in timed.ops:
             moments = of_policy.filter(pl.col("op") == op).sort("begins_us").to_dicts()
-            for moment in [*moments, {**moments[-1], "begins_us": end_us}]:
+            span_us = moments[1]["begins_us"] if len(moments) > 1 else 1.0
+            last = {**moments[-1], "begins_us": moments[-1]["begins_us"] + span_us}
+            for moment in [*moments, last]:
                 records += _at_moment(moment, unit_us, cause_place)
     return records
 
