@@ -3,6 +3,7 @@
 ``report.toml`` of a paper names each with what it is made of.
 """
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -249,6 +250,61 @@ def own_modes(*parts: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     return at_size.filter(pl.col("buffer_pages") == pl.col("second")).drop("second")
 
 
+def timed_ranking(*parts: pl.DataFrame) -> pl.DataFrame:
+    """Return buffers by pages to flash, and beside that their ranks by p99 of writes.
+
+    Counts are those of a run of the trace. Ranks are within a trace, a drive and a size.
+    """
+    rows = pl.concat(parts).with_columns(per_run(name) for name in ("host_writes", "erases"))
+    place = ["trace", "ssd", "buffer_pages"]
+    ranks = [
+        pl.col(column).rank("min").over(place).cast(pl.Int64).alias(f"rank by {said}")
+        for column, said in (("host_writes", "pages"), ("write_p99_us", "p99"))
+    ]
+    shown = rows.select(
+        "trace", "ssd", "buffer_pages", pl.col("policy").alias("buffer"), "host_writes",
+        "erases", "write_mean_us", "write_p50_us", "write_p99_us", "write_p999_us",
+        "read_p99_us", "collection_share", *ranks,
+    )  # fmt: skip
+    return shown.sort(*place, "rank by pages", maintain_order=True)
+
+
+def timed_verdicts(*parts: pl.DataFrame) -> pl.DataFrame:
+    """Return whether p99 of writes orders buffers as pages to flash do, for each trace and drive.
+
+    It confirms the ranking if more pairs of buffers are ordered alike than the other way round.
+    """
+    found = []
+    ranked = timed_ranking(*parts)
+    for group in ranked.partition_by("trace", "ssd", "buffer_pages", maintain_order=True):
+        alike, unlike = _pairs(group.select("rank by pages", "rank by p99").rows())
+        by_p99 = group.sort("rank by p99", maintain_order=True)["buffer"]
+        [ours] = group.filter(pl.col("buffer") == OURS).to_dicts()
+        first = group.row(0, named=True)
+        found.append(
+            {
+                "trace": first["trace"],
+                "drive": first["ssd"],
+                "fewest pages": first["buffer"],
+                "shortest p99": by_p99[0],
+                "pairs alike": alike,
+                "pairs the other way": unlike,
+                "clock-dnv by pages": ours["rank by pages"],
+                "clock-dnv by p99": ours["rank by p99"],
+                "p99": "confirms" if alike > unlike else "inverts",
+            }
+        )
+    return pl.DataFrame(found)
+
+
+def _pairs(ranks: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Return how many pairs two rankings order alike, and how many the other way round."""
+    signs = [
+        (one[0] - other[0]) * (one[1] - other[1]) for one, other in itertools.combinations(ranks, 2)
+    ]
+    return sum(sign > 0 for sign in signs), sum(sign < 0 for sign in signs)
+
+
 def media(*, drive: str, papers: Rows) -> pl.DataFrame:
     """Return the CLOCK-DNV paper's Table I, and our profile of its drive."""
     facts = _engine.ssd_facts(drive)
@@ -325,6 +381,7 @@ MAKERS: Mapping[str, Callable[..., pl.DataFrame]] = {
         ablation, band_rows, band_table, block_workloads, cflru_workloads, costs_at_16_mib,
         craw_workloads, fastest_pages, fewest_faults, flash_devices, inter_reference,
         kernels_at_16_mib, literal, media, memory_workloads, own_modes, parameters, scenarios,
+        timed_ranking, timed_verdicts,
     )
 }  # fmt: skip
 """What ``report.toml`` may name."""
