@@ -128,10 +128,12 @@ def test_the_command_prints_the_answer_and_writes_files(
     trace = tmp_path / "skewed.parquet"
     write_trace(trace)
     given = ["recommend", str(trace), "--ssd", "small", "--buffer", f"fab:{SIZES}"]
-    run = clockhand(*given, "--report", "r.html", "--figure", "f.svg")
+    run = clockhand(
+        *given, "--report", str(tmp_path / "r.html"), "--figure", str(tmp_path / "f.svg")
+    )
     assert run.code == 0, run.err
     assert b"Take lru:total=256 on" in run.out and b"what each size allows" in run.out
-    assert Path("r.html").exists() and Path("f.svg").exists()
+    assert (tmp_path / "r.html").exists() and (tmp_path / "f.svg").exists()
     rows = json.loads(clockhand(*given, "--format", "json").out)
     assert [row["buffer_pages"] for row in rows] == [32, 64, 128, 256, 512]
 

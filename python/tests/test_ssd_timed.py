@@ -230,7 +230,7 @@ def test_a_report_of_loads_says_what_is_slow_and_what_is_full(
     assert any("has a shorter p99 of writes: " in text for text in sentences)
     assert any("the next best" in text and "times as long" in text for text in sentences)
     (full,) = [text for text in sentences if "arrive faster than they are served" in text]
-    assert "with rate:20000" in full
+    assert "with arrivals rate:20000" in full
     loaded.write_report(tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     assert "What the slowest writes wait for" in text and "How busy channels and dies are" in text
