@@ -269,10 +269,14 @@ def timed_ranking(*parts: pl.DataFrame) -> pl.DataFrame:
     return shown.sort(*place, "rank by pages", maintain_order=True)
 
 
+VERDICTS = {1: "confirms", 0: "neither", -1: "inverts"}
+
+
 def timed_verdicts(*parts: pl.DataFrame) -> pl.DataFrame:
     """Return whether p99 of writes orders buffers as pages to flash do, for each trace and drive.
 
     It confirms the ranking if more pairs of buffers are ordered alike than the other way round.
+    Pairs that are equal in one of the two count for neither.
     """
     found = []
     ranked = timed_ranking(*parts)
@@ -291,7 +295,7 @@ def timed_verdicts(*parts: pl.DataFrame) -> pl.DataFrame:
                 "pairs the other way": unlike,
                 "clock-dnv by pages": ours["rank by pages"],
                 "clock-dnv by p99": ours["rank by p99"],
-                "p99": "confirms" if alike > unlike else "inverts",
+                "p99": VERDICTS[(alike > unlike) - (alike < unlike)],
             }
         )
     return pl.DataFrame(found)
