@@ -36,7 +36,11 @@ from clockhand.command.reading import with_reading
 from clockhand.command.study import with_options
 from clockhand.report.canvas import picture
 from clockhand.studies.pages.recommendation import Recommendation, recommend
-from clockhand.studies.ssd.recommendation import BufferRecommendation, recommend_buffer
+from clockhand.studies.ssd.recommendation import (
+    OF_DRIVES,
+    BufferRecommendation,
+    recommend_buffer,
+)
 from clockhand.study.facts import printable
 from clockhand.study.files import check_places
 from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, OPTIMUM
@@ -92,10 +96,6 @@ Years = Annotated[
     typer.Option(help="With --ssd: the smallest buffer with which the flash lives so long."),
 ]
 
-OF_DRIVES = (
-    "precondition", "map", "repeat", "endurance", "timed", "arrivals", "clamp_times", "seed",
-)  # fmt: skip
-"""Options of ``ssd`` that a recommendation of a buffer takes too."""
 ONLY_DRIVES = ("buffer", "years", "report", *OF_DRIVES)
 ONLY_MEMORY = ("device", "memory", "frames", "page_size", "purpose", "policy")
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any
 
 import polars as pl
 
@@ -15,21 +15,22 @@ from clockhand.report.words import percent, size_text, time_text
 from clockhand.studies.ssd.findings import of_collection, of_length, years_text
 from clockhand.studies.ssd.run import SsdRun, run_ssd
 from clockhand.studies.ssd.time_findings import BASELINE
-from clockhand.study.calls import in_python
+from clockhand.study.calls import READING, RUN, arguments, in_python
 from clockhand.study.facts import printable, trace_label
 from clockhand.study.knee import knee
 from clockhand.study.options import options_of
 from clockhand.study.phrases import all_of
 from clockhand.study.policies import name_of, settings_of
-from clockhand.study.progress import Watching
 from clockhand.study.selections import expanded
-from clockhand.traces import READING, Reading, Trace
+from clockhand.traces import Trace
 
 DEFAULT_SIZES = ("1%", "2%", "5%", "10%", "20%")
 """Of the trace's footprint, for buffers that are given without a size."""
 
-MEASURES = ("host_writes", "erases", "write_p99_us")
-"""What frontiers are of: less is better. The first one decides."""
+OF_DRIVES = (
+    "precondition", "map", "repeat", "endurance", "timed", "arrivals", "clamp_times", "seed",
+)  # fmt: skip
+"""Options of ``ssd`` that a recommendation takes too."""
 
 SIZES_SCHEMA = {
     "trace": pl.String,
@@ -106,25 +107,14 @@ class BufferRecommendation(Reported):
         )  # fmt: skip
 
 
-@in_python(*READING)
+@in_python(*arguments("ssd", OF_DRIVES), *RUN, *READING)
 def recommend_buffer(
     trace: Trace | str | os.PathLike[str],
     *,
     ssd: str | os.PathLike[str] = "dnv-textbook",
     buffers: str | Sequence[str] = "all",
     years: float | None = None,
-    precondition: str = "fill",
-    map: str = "original",
-    repeat: int | str = 1,
-    endurance: int | None = None,
-    timed: bool = False,
-    arrivals: str | Sequence[str] = "trace",
-    clamp_times: bool = False,
-    seed: int = 0,
-    jobs: int | None = None,
-    watch: Watching = None,
-    command: str | None = None,
-    **reading: Unpack[Reading],
+    **options: Any,
 ) -> BufferRecommendation:
     """Say which write buffer suits a trace and a drive, and how large it should be.
 
@@ -133,27 +123,14 @@ def recommend_buffer(
     recommended size is its knee, or the smallest that lives long enough.
 
     Args:
-        trace: The trace.
+        trace: The trace, as :class:`Trace` or as a path.
         ssd: The drive with options, or a TOML file.
         buffers: Buffers as :func:`run_ssd` takes them, with lists and ranges of sizes. Those
             without a size get 1, 2, 5, 10 and 20 % of the footprint. ``lru`` is compared at every
             size.
         years: How long the flash is to live at the trace's rate; then the smallest size that does
-            is recommended.
-        precondition: How the drive is aged.
-        map: Where addresses beyond the drive's end go.
-        repeat: How often the trace is run, or ``"until-steady"``; years need a steady run.
-        endurance: Erases that a block endures; the profile's if not given.
-        timed: Whether latencies are compared too.
-        arrivals: How requests arrive, of timed runs.
-        clamp_times: Whether a time below the one before becomes that, of timed runs.
-        seed: Seed of ageing and of victim rules with random choices, from 0.
-        jobs: Threads, from 1 to 1024; all cores if not given.
-        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
-            ``False``.
-        command: The command line for the facts; the equivalent one if not given.
-        reading: How a trace that is given as a path is read; see
-            :class:`clockhand.traces.Reading`.
+            is recommended. Years need a steady run.
+        options: Those of the drive, of the run, and how a path is read.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory.
@@ -161,13 +138,9 @@ def recommend_buffer(
     """
     if years is not None and not years > 0:
         raise UsageError(f"--years {years} is no time to live; give a number above 0")
-    if len(options_of("ssd")["arrivals"].checked(arrivals)) > 1:
+    if len(options_of("ssd")["arrivals"].checked(options.get("arrivals"))) > 1:
         raise UsageError("a recommendation is for one kind of arrivals; give --arrivals once")
-    run: SsdRun = run_ssd(
-        trace, buffers=candidates(buffers), ssds=ssd, precondition=precondition, map=map,
-        drain=True, repeat=repeat, endurance=endurance, timed=timed, arrivals=arrivals,
-        clamp_times=clamp_times, seed=seed, jobs=jobs, watch=watch, command=command, **reading,
-    )  # fmt: skip
+    run: SsdRun = run_ssd(trace, buffers=candidates(buffers), ssds=ssd, drain=True, **options)
     if run.rows["ssd"].n_unique() > 1 or run.rows["trace"].n_unique() > 1:
         raise UsageError("a recommendation is for one trace and one drive; give one of each")
     return _answer(run, years)
