@@ -14,6 +14,7 @@ from clockhand.studies.pages.run import Simulation
 from clockhand.studies.programs.comparison import PagedComparison
 from clockhand.studies.programs.run import PagedRun, Progress
 from clockhand.studies.programs.samples import Live
+from clockhand.studies.ssd.recommendation import BufferRecommendation
 from clockhand.studies.ssd.run import SsdRun
 from clockhand.studies.tier.run import Tiering
 from clockhand.studies.translate.run import Translation
@@ -527,6 +528,99 @@ def recommend(
         ClockhandError: the trace cannot be read.
     """
 
+def recommend_buffer(
+    trace: Trace | str | os.PathLike[str],
+    *,
+    ssd: str | os.PathLike[str] = "dnv-textbook",
+    buffers: str | Sequence[str] = "all",
+    years: float | None = None,
+    precondition: str = "fill",
+    map: str = "original",
+    repeat: float | str = "1",
+    endurance: int | None = None,
+    timed: bool = False,
+    arrivals: Names = "trace",
+    clamp_times: bool = False,
+    seed: int = 0,
+    jobs: int | None = None,
+    watch: Watching = None,
+    command: str | None = None,
+    only: str | None = None,
+    streams: Listed | None = None,
+    skip: int = 0,
+    limit: int | None = None,
+    assume_reads: bool = False,
+    view: str | None = None,
+    fetches: bool | None = None,
+    memory_limit: str | None = None,
+    trace_format: FormatOfText = None,
+    scratch: Device | None = None,
+    as_one: bool = False,
+    order: str | None = None,
+) -> BufferRecommendation:
+    """Say which write buffer suits a trace and a drive, and how large it should be.
+
+    Every buffer runs at every size, with what is left dirty written at the end, so that no buffer
+    hides pages. The frontier is the fewest pages to flash that each size allows, and the
+    recommended size is its knee, or the smallest that lives long enough.
+
+    Args:
+        trace: The trace, as :class:`Trace` or as a path.
+        ssd: The drive with options, or a TOML file.
+        buffers: Buffers as :func:`run_ssd` takes them, with lists and ranges of sizes. Those
+            without a size get 1, 2, 5, 10 and 20 % of the footprint. ``lru`` is compared at every
+            size.
+        years: How long the flash is to live at the trace's rate; then the smallest size that does
+            is recommended. Years need a steady run.
+        precondition: How drives are aged: ``"fill"``, ``"random:N"`` (filled, then N drive writes),
+            ``"random"`` (until steady) or ``"none"``.
+        map: Where addresses beyond a drive's end go: ``"original"`` refuses them, ``"wrap"`` takes
+            blocks modulo the drive's, ``"compact"`` numbers the touched blocks.
+        repeat: How often each trace is run, one time after the other; or ``"until-steady"``: until
+            the write amplification of a drive write differs by less than 1 % from that of the one
+            before, for at most 100 of them. Counts are of all repetitions together.
+        endurance: Erases that a block endures, such as 3000; the profile's if not given.
+        timed: Whether every operation is timed: latencies, throughput and utilisation beside the
+            counts. The drive's read, program and erase times are needed; ``buffers="none"`` is
+            possible. ``arrivals``, ``clamp_times``, ``latencies`` and ``every`` are of timed runs
+            only.
+        arrivals: How requests arrive: ``"trace"`` (when it says), ``"trace:SPEED"`` (so many times
+            as fast), ``"rate:X"`` (X a second) or ``"closed:Q"`` (Q on their way at any time). Of
+            several, also of a range such as ``"rate:10000..80000/7"``, each gives a row.
+        clamp_times: Whether a time below the one before becomes that, instead of an error.
+        seed: Seed of ageing and of random victims, from 0.
+        jobs: Threads, from 1 to 1024; all cores if not given.
+        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
+            ``False``.
+        command: The command line for the facts; the equivalent one if not given.
+        only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
+            would go to swap.
+        streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
+            ``"0,3-5"``.
+        skip: Requests that are passed over at the start.
+        limit: Requests that are taken then; no limit if None.
+        assume_reads: Whether requests are reads where a trace does not tell their operation; such
+            traces are refused otherwise.
+        view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
+            (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
+        fetches: Whether the instruction fetches of such a trace are part of it; they are if not
+            given.
+        memory_limit: How much memory what is made of the trace may take, such as ``"4GiB"``, at
+            least 16 MiB; half of the machine's if not given.
+        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
+            table; found by content if not given.
+        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
+            names, so that a trace may be larger than memory; in memory if not given.
+        as_one: Whether all files, and those in folders, are one trace; each is a trace of its own
+            if not.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
+            ``"files"``, one after the other.
+
+    Raises:
+        UsageError: something is unknown, out of range or contradictory.
+        ClockhandError: the trace or the drive's file cannot be read.
+    """
+
 def run(
     command: Sequence[str],
     *,
@@ -785,7 +879,7 @@ def run_ssd(
     repeat: float | str = "1",
     endurance: int | None = None,
     timed: bool = False,
-    arrivals: str = "trace",
+    arrivals: Names = "trace",
     clamp_times: bool = False,
     latencies: Device | None = None,
     every: str | None = None,
@@ -830,7 +924,8 @@ def run_ssd(
             possible. ``arrivals``, ``clamp_times``, ``latencies`` and ``every`` are of timed runs
             only.
         arrivals: How requests arrive: ``"trace"`` (when it says), ``"trace:SPEED"`` (so many times
-            as fast), ``"rate:X"`` (X a second) or ``"closed:Q"`` (Q on their way at any time).
+            as fast), ``"rate:X"`` (X a second) or ``"closed:Q"`` (Q on their way at any time). Of
+            several, also of a range such as ``"rate:10000..80000/7"``, each gives a row.
         clamp_times: Whether a time below the one before becomes that, instead of an error.
         latencies: A file, ``.parquet`` or ``.csv``, that gets a row per request with what it waited
             for.
