@@ -194,10 +194,11 @@ unsafe fn end_foreign(mut first_page: u32, end_page: u32) {
     if !HAS_FOREIGN.load(Ordering::Relaxed) {
         return;
     }
-    // SAFETY: as the caller promises.
-    while let Some(part) =
+    let next = |first_page| {
+        // SAFETY: as the caller promises.
         unsafe { with_ranges(|ranges| ranges.first_part(first_page, end_page, Use::Foreign)) }
-    {
+    };
+    while let Some(part) = next(first_page) {
         // SAFETY: as the caller promises. What cannot be replaced stays as it is.
         let _ = unsafe { keep_out(address_of(part.first_page), part.pages as usize * PAGE_BYTES) };
         first_page = part.end_page();

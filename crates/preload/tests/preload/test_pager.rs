@@ -392,13 +392,15 @@ pub struct Counts {
     pub largest_bytes: AtomicU64,
 }
 
+/// The content of a memory, and which pages of it were given away.
+type Copied = (File, Vec<Range<u64>>);
+
 struct Shared {
     memory_bytes: usize,
     behaviour: Behaviour,
     counts: Counts,
     memories: Mutex<HashMap<Token, Arc<ProgramMemory>>>,
-    /// The content of a memory, and what was given away of it.
-    copies: Mutex<HashMap<Token, (File, Vec<Range<u64>>)>>,
+    copies: Mutex<HashMap<Token, Copied>>,
     next_number: AtomicU64,
     ended: AtomicBool,
 }

@@ -50,7 +50,7 @@ impl ByteRange {
     pub(super) fn is_inside(self, page_bytes: u32) -> (bool, bool) {
         let page_bytes = u64::from(page_bytes);
         let end = self.address.saturating_add(self.bytes.max(1).into());
-        (self.address % page_bytes != 0, end % page_bytes != 0)
+        (!self.address.is_multiple_of(page_bytes), !end.is_multiple_of(page_bytes))
     }
 
     /// The first and the last page it touches.
