@@ -53,6 +53,7 @@ class PreparedTrace:
         policies: list[str],
         devices: list[str],
         page_sizes_bytes: list[int],
+        has_intervals: bool,
         watch: Callable[[str, int, int], None] | None = None,
     ) -> PreparedTrace: ...
     def read_beside(
@@ -62,6 +63,7 @@ class PreparedTrace:
         policies: list[str],
         devices: list[str],
         page_sizes_bytes: list[int],
+        has_intervals: bool,
         watch: Callable[[str, int, int], None] | None = None,
     ) -> PreparedTrace | None: ...
     @property

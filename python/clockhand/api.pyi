@@ -217,6 +217,8 @@ def filecache(
     writes: str = "free",
     flush_at_end: bool = False,
     seed: int = 0,
+    warm_up: float | str | None = None,
+    every: float | str | None = None,
     jobs: int | None = None,
     watch: Watching = None,
     command: str | None = None,
@@ -263,6 +265,10 @@ def filecache(
             paper's rule), ``"cost"`` for the device's write cost where a block is written to it.
         flush_at_end: Write dirty blocks when the trace ends.
         seed: Seed of policies with random choices, from 0.
+        warm_up: Counts begin after so many references, a share of them (``"20%"``) or a time
+            (``"10s"``); memory is full by then.
+        every: A row for each so many references, or each span of the trace's time (``"10ms"``),
+            instead of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
@@ -305,6 +311,8 @@ def locality(
     ties: str = "stable",
     points: int | None = None,
     repeats: str = "each",
+    warm_up: float | str | None = None,
+    every: float | str | None = None,
     jobs: int | None = None,
     watch: Watching = None,
     command: str | None = None,
@@ -337,6 +345,10 @@ def locality(
             lines between them are closest to the others; a note in the facts says how close.
         repeats: How consecutive references to one page count: ``"each"``, or ``"collapsed"`` to the
             first read and the first write among them.
+        warm_up: Counts begin after so many references, a share of them (``"20%"``) or a time
+            (``"10s"``); memory is full by then.
+        every: A row for each so many references, or each span of the trace's time (``"10ms"``),
+            instead of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
@@ -386,6 +398,8 @@ def pagecache(
     read_ahead: str = "none",
     flush_at_end: bool = False,
     seed: int = 0,
+    warm_up: float | str | None = None,
+    every: float | str | None = None,
     jobs: int | None = None,
     watch: Watching = None,
     command: str | None = None,
@@ -426,6 +440,10 @@ def pagecache(
         read_ahead: ``"none"``, or ``"file:MIN-MAX"`` and ``"swap:N"`` with a comma between.
         flush_at_end: Write dirty pages, of files and of memory, when the trace ends.
         seed: Seed of policies with random choices, from 0.
+        warm_up: Counts begin after so many references, a share of them (``"20%"``) or a time
+            (``"10s"``); memory is full by then.
+        every: A row for each so many references, or each span of the trace's time (``"10ms"``),
+            instead of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
@@ -695,6 +713,8 @@ def run_pagecache(
     read_ahead: str = "none",
     flush_at_end: bool = False,
     seed: int = 0,
+    warm_up: float | str | None = None,
+    every: float | str | None = None,
     jobs: int | None = None,
     watch: Watching = None,
     command: str | None = None,
@@ -738,6 +758,10 @@ def run_pagecache(
         read_ahead: ``"none"``, or ``"file:MIN-MAX"`` and ``"swap:N"`` with a comma between.
         flush_at_end: Write dirty pages, of files and of memory, when the trace ends.
         seed: Seed of policies with random choices, from 0.
+        warm_up: Counts begin after so many references, a share of them (``"20%"``) or a time
+            (``"10s"``); memory is full by then.
+        every: A row for each so many references, or each span of the trace's time (``"10ms"``),
+            instead of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
@@ -788,6 +812,8 @@ def run_simulation(
     gauge_every: int | None = None,
     sample: float | str | None = None,
     seed: int = 0,
+    warm_up: float | str | None = None,
+    every: float | str | None = None,
     jobs: int | None = None,
     watch: Watching = None,
     command: str | None = None,
@@ -836,6 +862,10 @@ def run_simulation(
             number of pages to follow as a whole number from 32, or ``"auto:1%"`` for the least
             sample of each cell with which the standard error of its I/O time is below 1 % of it.
         seed: Seed of policies with random choices, and of samples, from 0.
+        warm_up: Counts begin after so many references, a share of them (``"20%"``) or a time
+            (``"10s"``); memory is full by then.
+        every: A row for each so many references, or each span of the trace's time (``"10ms"``),
+            instead of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
@@ -882,8 +912,9 @@ def run_ssd(
     arrivals: Names = "trace",
     clamp_times: bool = False,
     latencies: Device | None = None,
-    every: str | None = None,
     seed: int = 0,
+    warm_up: float | str | None = None,
+    every: float | str | None = None,
     jobs: int | None = None,
     watch: Watching = None,
     command: str | None = None,
@@ -929,8 +960,11 @@ def run_ssd(
         clamp_times: Whether a time below the one before becomes that, instead of an error.
         latencies: A file, ``.parquet`` or ``.csv``, that gets a row per request with what it waited
             for.
-        every: A span such as ``"10ms"``: a row per window of time instead of one per run.
         seed: Seed of ageing and of random victims, from 0.
+        warm_up: Counts begin after so many references, a share of them (``"20%"``) or a time
+            (``"10s"``); memory is full by then.
+        every: A row for each so many references, or each span of the trace's time (``"10ms"``),
+            instead of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
@@ -981,6 +1015,8 @@ def simulate(
     gauge_every: int | None = None,
     sample: float | str | None = None,
     seed: int = 0,
+    warm_up: float | str | None = None,
+    every: float | str | None = None,
     jobs: int | None = None,
     watch: Watching = None,
     command: str | None = None,
@@ -1029,6 +1065,10 @@ def simulate(
             number of pages to follow as a whole number from 32, or ``"auto:1%"`` for the least
             sample of each cell with which the standard error of its I/O time is below 1 % of it.
         seed: Seed of policies with random choices, and of samples, from 0.
+        warm_up: Counts begin after so many references, a share of them (``"20%"``) or a time
+            (``"10s"``); memory is full by then.
+        every: A row for each so many references, or each span of the trace's time (``"10ms"``),
+            instead of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
@@ -1085,6 +1125,8 @@ def tier(
     trace_seconds: float | str | None = None,
     page_size: Listed = "4KiB",
     seed: int = 0,
+    warm_up: float | str | None = None,
+    every: float | str | None = None,
     jobs: int | None = None,
     watch: Watching = None,
     command: str | None = None,
@@ -1130,6 +1172,10 @@ def tier(
         trace_seconds: Seconds that the trace took, for years of life; its times if not given.
         page_size: Bytes, powers of two, such as ``"4KiB,64KiB"``.
         seed: Seed of policies with random choices, from 0.
+        warm_up: Counts begin after so many references, a share of them (``"20%"``) or a time
+            (``"10s"``); memory is full by then.
+        every: A row for each so many references, or each span of the trace's time (``"10ms"``),
+            instead of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
@@ -1186,6 +1232,8 @@ def translate(
     fixed_ns: float | str = "0",
     charge_write_back: bool = False,
     seed: int = 0,
+    warm_up: float | str | None = None,
+    every: float | str | None = None,
     jobs: int | None = None,
     watch: Watching = None,
     command: str | None = None,
@@ -1234,6 +1282,10 @@ def translate(
         fixed_ns: Nanoseconds of a page fault besides moving the page.
         charge_write_back: Pages that are written back cost time, too.
         seed: Seed of policies and TLBs with random choices, from 0.
+        warm_up: Counts begin after so many references, a share of them (``"20%"``) or a time
+            (``"10s"``); memory is full by then.
+        every: A row for each so many references, or each span of the trace's time (``"10ms"``),
+            instead of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.

@@ -75,6 +75,20 @@ impl Joined {
         }
     }
 
+    /// What was joined after an earlier state.
+    #[must_use]
+    pub fn since(&self, earlier: &Joined) -> Joined {
+        let mut since = Joined::without_gaps(self.pages - earlier.pages);
+        let before: BTreeMap<u64, u64> = earlier.gaps().collect();
+        for (gap, times) in self.gaps() {
+            let times = times - before.get(&gap).copied().unwrap_or(0);
+            if times > 0 {
+                since.pass_over(gap, times);
+            }
+        }
+        since
+    }
+
     /// Pages that were moved by the request of a page before them. All pages moved, less these, are the requests.
     pub fn pages(&self) -> u64 {
         self.pages

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clockhand_device::Device;
 use clockhand_sim::{
     AdmissionRule, Capacity, FileCacheExperiment, FileCacheOptions, FileCacheRow, Insert, Progress,
-    Selection, SimError, run_filecache_cells,
+    Rows, Selection, SimError, run_filecache_cells,
 };
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
@@ -22,7 +22,7 @@ pub(crate) fn run(
     told: Told<'_, FileCacheRow>,
     progress: &Arc<Progress>,
 ) -> Result<Answer<FileCacheRow, DeviceFacts>, SimError> {
-    let told = |position, row: &FileCacheRow| told(position, row.clone());
+    let told = |position, rows: &Rows<FileCacheRow>| told(position, rows.clone().into_all());
     let outcome = run_filecache_cells(experiment, &Selection { cells, told: &told }, progress)?;
     let block_bytes = experiment.block_sizes_bytes.first().copied().unwrap_or_default();
     let facts = |(name, device): (&String, &Device)| -> Result<DeviceFacts, SimError> {
@@ -39,6 +39,7 @@ pub(crate) fn run(
         policies: experiment.policies.iter().map(policy_facts).collect(),
         resolved: resolved(outcome.rows.iter().map(|row| (&row.policy, &row.policy_resolved))),
         rows: outcome.rows,
+        intervals: outcome.intervals,
     })
 }
 

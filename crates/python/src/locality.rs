@@ -1,8 +1,8 @@
 //! `locality`: the analyses of one trace, as facts and columns.
 
 use clockhand_sim::{
-    Kind, LocalityOptions, LocalityStudy, MemorySize, MissCurve, Ranking, SimError, Wanted,
-    WholeTrace, WindowStudy,
+    Kind, LocalityInterval, LocalityOptions, LocalityStudy, MemorySize, MissCurve, Ranking,
+    SimError, Wanted, WholeTrace, WindowStudy,
 };
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
@@ -115,6 +115,26 @@ fn whole_trace<'py>(
     Ok(columns.0)
 }
 
+fn interval_columns<'py>(
+    py: Python<'py>,
+    intervals: &[LocalityInterval],
+) -> PyResult<Bound<'py, PyDict>> {
+    let whole = |value: fn(&LocalityInterval) -> u64| intervals.iter().map(value).collect();
+    // Python turns what is not a number into null.
+    let from_us = intervals.iter().map(|it| it.from_us.unwrap_or(f64::NAN)).collect();
+    let columns = Columns::new(py)
+        .whole("interval", whole(|it| it.interval))?
+        .whole("from_reference", whole(|it| it.from_reference))?
+        .decimal("from_us", from_us)?
+        .whole("references", whole(|it| it.read_references + it.write_references))?
+        .whole("read_references", whole(|it| it.read_references))?
+        .whole("write_references", whole(|it| it.write_references))?
+        .whole("pages", whole(|it| it.pages))?
+        .whole("written_pages", whole(|it| it.written_pages))?
+        .whole("new_pages", whole(|it| it.new_pages))?;
+    Ok(columns.0)
+}
+
 fn curve_columns<'py>(
     py: Python<'py>,
     curve: MissCurve,
@@ -191,7 +211,8 @@ pub(crate) fn locality<'py>(
         .other("sampling", pythonize(py, &sampling)?)?
         .other("thinning", pythonize(py, &thinning)?)?
         .other("curve", curve_columns(py, curve, |reads, writes| cost.time_us(reads, writes))?)?
-        .other("whole", whole)?;
+        .other("whole", whole)?
+        .other("intervals", interval_columns(py, &analysed.intervals)?)?;
     Ok(columns.0)
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clockhand_sim::{
-    PageCacheExperiment, PageCacheRow, PageCacheSettings, Progress, Selection, SimError,
+    PageCacheExperiment, PageCacheRow, PageCacheSettings, Progress, Rows, Selection, SimError,
     run_pagecache_cells,
 };
 
@@ -18,7 +18,7 @@ pub(crate) fn run(
     told: Told<'_, PageCacheRow>,
     progress: &Arc<Progress>,
 ) -> Result<Answer<PageCacheRow, DeviceFacts>, SimError> {
-    let told = |position, row: &PageCacheRow| told(position, row.clone());
+    let told = |position, rows: &Rows<PageCacheRow>| told(position, rows.clone().into_all());
     let outcome = run_pagecache_cells(experiment, &Selection { cells, told: &told }, progress)?;
     let device = &experiment.device;
     let mut devices = vec![device_facts(device, &outcome.device, &outcome.page_cost)];
@@ -31,5 +31,6 @@ pub(crate) fn run(
         policies: experiment.policies.iter().map(policy_facts).collect(),
         resolved: resolved(outcome.rows.iter().map(|row| (&row.policy, &row.policy_resolved))),
         rows: outcome.rows,
+        intervals: outcome.intervals,
     })
 }

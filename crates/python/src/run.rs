@@ -22,6 +22,8 @@ use crate::{filecache, pagecache, simulation, ssd, tier, translation};
 #[derive(Serialize)]
 pub(crate) struct Answer<R, D> {
     pub(crate) rows: Vec<R>,
+    /// The rows of the cells' intervals, if they are asked for.
+    pub(crate) intervals: Vec<R>,
     pub(crate) traces: Vec<TraceFacts>,
     pub(crate) devices: Vec<D>,
     pub(crate) policies: Vec<PolicyFacts>,
@@ -46,8 +48,8 @@ pub(crate) fn trace_facts(traces: &[ReadTrace]) -> Vec<TraceFacts> {
 }
 
 /// Runs a study; a dictionary of rows and of facts about traces, devices and what is compared. With `cells`, only these
-/// positions of each trace's cells; `on_rows` gets pairs of a cell's position and its row, now and then, as they are
-/// finished.
+/// positions of each trace's cells; `on_rows` gets pairs of a cell's position and a row of it, now and then, as they
+/// are finished.
 #[pyfunction]
 #[pyo3(signature = (study, traces, options, *, jobs, watch=None, cells=None, on_rows=None))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]

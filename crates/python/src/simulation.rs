@@ -110,6 +110,7 @@ impl From<&[(usize, GaugeSample)]> for GaugeColumns {
 #[derive(Serialize)]
 pub(crate) struct SimulationFacts {
     rows: Vec<Row>,
+    intervals: Vec<Row>,
     gauges: GaugeColumns,
     traces: Vec<TraceFacts>,
     devices: [DeviceFacts; 1],
@@ -166,5 +167,6 @@ pub(crate) fn run(
         gauges: GaugeColumns::from(outcome.gauges.as_slice()),
         resolved: resolved(outcome.rows.iter().map(|row| (&row.policy, &row.policy_resolved))),
         rows: outcome.rows,
+        intervals: outcome.intervals,
     })
 }

@@ -238,22 +238,29 @@ impl DetailColumns {
     }
 }
 
-/// A row of a whole run, or of a window, most of whose columns are empty.
-enum ShownRow {
-    Whole(Box<SsdRow>),
-    Window(Box<SsdRow>),
+/// A row of which only some columns tell something, if they are listed.
+struct ShownRow {
+    row: SsdRow,
+    told: Option<&'static [&'static str]>,
+}
+
+impl ShownRow {
+    /// The row of a cell, and those of its intervals.
+    fn of_cell(cell: &SsdCell) -> (Self, Vec<Self>) {
+        let told = cell.is_part.then_some(SsdRow::PART_COLUMNS);
+        let row = ShownRow { row: cell.row.clone(), told };
+        let shown = |row: &SsdRow| ShownRow { row: row.clone(), told: row.told_columns() };
+        (row, cell.intervals.iter().map(shown).collect())
+    }
 }
 
 impl Serialize for ShownRow {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let window = match self {
-            ShownRow::Whole(row) => return row.serialize(serializer),
-            ShownRow::Window(row) => row,
-        };
-        let mut values = serde_json::to_value(window).map_err(serde::ser::Error::custom)?;
+        let Some(told) = self.told else { return self.row.serialize(serializer) };
+        let mut values = serde_json::to_value(&self.row).map_err(serde::ser::Error::custom)?;
         if let Some(columns) = values.as_object_mut() {
             for (name, value) in columns {
-                if !SsdRow::WINDOW_COLUMNS.contains(&name.as_str()) {
+                if !told.contains(&name.as_str()) {
                     *value = serde_json::Value::Null;
                 }
             }
@@ -265,6 +272,7 @@ impl Serialize for ShownRow {
 #[derive(Serialize)]
 pub(crate) struct SsdResult {
     rows: Vec<ShownRow>,
+    intervals: Vec<ShownRow>,
     wear: WearColumns,
     #[serde(flatten)]
     detail: DetailColumns,
@@ -286,44 +294,46 @@ fn buffer_facts(spec: &BufferSpec) -> PolicyFacts {
     }
 }
 
-fn rows_and_more(cells: Vec<SsdCell>) -> (Vec<ShownRow>, WearColumns, DetailColumns) {
-    let (mut rows, mut wear) = (Vec::new(), WearColumns::default());
-    let mut details = DetailColumns::default();
-    for cell in cells {
-        let position = rows.len();
+/// How often blocks were erased, and what timed runs tell beside their rows.
+fn beside(cells: &[SsdCell]) -> (WearColumns, DetailColumns) {
+    let (mut wear, mut details) = (WearColumns::default(), DetailColumns::default());
+    for (position, cell) in cells.iter().enumerate() {
         if let Some(detail) = &cell.detail {
             details.push(position, detail);
         }
-        for (erases, blocks) in cell.wear.blocks_by_erases {
+        for &(erases, blocks) in &cell.wear.blocks_by_erases {
             wear.row.push(position);
             wear.erases.push(erases);
             wear.blocks.push(blocks);
         }
-        if cell.windows.is_empty() {
-            rows.push(ShownRow::Whole(Box::new(cell.row)));
-        }
-        rows.extend(cell.windows.into_iter().map(|row| ShownRow::Window(Box::new(row))));
     }
-    (rows, wear, details)
+    (wear, details)
 }
 
 /// A row with the erases of its drive's blocks, how many blocks were erased how often, and what it tells of time.
 #[derive(Serialize)]
 pub(crate) struct WornRow {
     #[serde(flatten)]
-    row: SsdRow,
+    row: ShownRow,
     wear_erases: Vec<u32>,
     wear_blocks: Vec<u32>,
     #[serde(flatten)]
     detail: DetailColumns,
 }
 
-impl From<&SsdCell> for WornRow {
-    fn from(cell: &SsdCell) -> Self {
+impl WornRow {
+    /// The row of a cell, and those of its intervals, which tell no wear.
+    fn of_cell(cell: &SsdCell) -> Vec<Self> {
         let (wear_erases, wear_blocks) = cell.wear.blocks_by_erases.iter().copied().unzip();
+        let (row, intervals) = ShownRow::of_cell(cell);
         let mut detail = DetailColumns::default();
         cell.detail.iter().for_each(|of_cell| detail.push(0, of_cell));
-        WornRow { row: cell.row.clone(), wear_erases, wear_blocks, detail }
+        let unworn = |row| {
+            let detail = DetailColumns::default();
+            WornRow { row, wear_erases: Vec::new(), wear_blocks: Vec::new(), detail }
+        };
+        let row = WornRow { row, wear_erases, wear_blocks, detail };
+        std::iter::once(row).chain(intervals.into_iter().map(unworn)).collect()
     }
 }
 
@@ -334,7 +344,7 @@ pub(crate) fn run(
     told: Told<'_, WornRow>,
     progress: &Arc<Progress>,
 ) -> Result<SsdResult, SimError> {
-    let told = |position, cell: &SsdCell| told(position, WornRow::from(cell));
+    let told = |position, cell: &SsdCell| told(position, WornRow::of_cell(cell));
     let outcome = run_ssd_cells(experiment, &Selection { cells, told: &told }, progress)?;
     let written = options.latencies.as_ref().map_or(Ok(()), |path| {
         write_latencies(path, &outcome.cells).map_err(|error| {
@@ -343,10 +353,12 @@ pub(crate) fn run(
     });
     let rows = outcome.cells.iter().map(|cell| (&cell.row.buffer, &cell.row.buffer_resolved));
     let resolved = resolved(rows);
-    let (rows, wear, detail) = rows_and_more(outcome.cells);
+    let (wear, detail) = beside(&outcome.cells);
+    let (rows, intervals): (Vec<_>, Vec<_>) = outcome.cells.iter().map(ShownRow::of_cell).unzip();
     let drives = experiment.ssds.iter().zip(&outcome.ssds);
     Ok(SsdResult {
         rows,
+        intervals: intervals.into_iter().flatten().collect(),
         wear,
         detail,
         traces: trace_facts(&outcome.traces),

@@ -88,11 +88,11 @@ pub(crate) fn show(py: Python<'_>, watch: Option<&Py<PyAny>>, progress: &Progres
     watch.call1(py, (phase, done, total)).map(drop)
 }
 
-/// Is told of a row at once, with the position of its cell.
-pub(crate) type Told<'a, R> = &'a (dyn Fn(usize, R) + Sync);
+/// Is told of the rows of a cell at once, with its position.
+pub(crate) type Told<'a, R> = &'a (dyn Fn(usize, Vec<R>) + Sync);
 
 /// Runs `work` as [`supervised`] does, and calls `on_rows` now and then with the rows that `work` has told of, pairs of a
-/// cell's position and its row, in any order; those that were finished before an interruption are handed over too.
+/// cell's position and a row of it, all of a cell together, in any order; those that were finished before an interruption are handed over too.
 pub(crate) fn supervised_rows<T, E, R, W>(
     py: Python<'_>,
     watch: Option<Py<PyAny>>,
@@ -114,10 +114,10 @@ where
     };
     let is_wanted = on_rows.is_some();
     let result = supervised_with(py, look, move |progress| {
-        work(progress, &|position, row| {
+        work(progress, &|position, rows| {
             if is_wanted {
                 // The receiver is gone once the run is interrupted.
-                _ = sender.send((position, row));
+                _ = sender.send((position, rows));
             }
         })
     });
@@ -128,11 +128,14 @@ where
 fn hand_over<R: Serialize>(
     py: Python<'_>,
     on_rows: Option<&Py<PyAny>>,
-    receiver: &Mutex<Receiver<(usize, R)>>,
+    receiver: &Mutex<Receiver<(usize, Vec<R>)>>,
 ) -> PyResult<()> {
     let Some(on_rows) = on_rows else { return Ok(()) };
-    let rows: Vec<(usize, R)> =
-        receiver.lock().unwrap_or_else(PoisonError::into_inner).try_iter().collect();
+    let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner);
+    let of_cell =
+        |(position, rows): (usize, Vec<R>)| rows.into_iter().map(move |row| (position, row));
+    let rows: Vec<(usize, R)> = receiver.try_iter().flat_map(of_cell).collect();
+    drop(receiver);
     if rows.is_empty() {
         return Ok(());
     }

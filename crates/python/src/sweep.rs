@@ -72,6 +72,7 @@ struct Reading {
     policies: Vec<Contestant>,
     devices: Vec<String>,
     page_sizes_bytes: Vec<u64>,
+    has_intervals: bool,
 }
 
 impl Reading {
@@ -80,14 +81,16 @@ impl Reading {
         policies: &[String],
         devices: Vec<String>,
         page_sizes_bytes: Vec<u64>,
+        has_intervals: bool,
     ) -> PyResult<Self> {
         let policies = Contestant::parse_all(policies).map_err(exception)?;
-        Ok(Reading { input: trace.0.clone(), policies, devices, page_sizes_bytes })
+        let input = trace.0.clone();
+        Ok(Reading { input, policies, devices, page_sizes_bytes, has_intervals })
     }
 
     fn read(&self, progress: &Progress) -> Result<Prepared, SimError> {
-        let Reading { input, policies, devices, page_sizes_bytes } = self;
-        Prepared::read(input, policies, devices, page_sizes_bytes, progress)
+        let Reading { input, policies, devices, page_sizes_bytes, has_intervals } = self;
+        Prepared::read(input, policies, devices, page_sizes_bytes, *has_intervals, progress)
     }
 
     fn read_beside(
@@ -95,8 +98,9 @@ impl Reading {
         present: &Prepared,
         progress: &Progress,
     ) -> Result<Option<Prepared>, SimError> {
-        let Reading { input, policies, devices, page_sizes_bytes } = self;
-        present.read_beside(input, policies, devices, page_sizes_bytes, progress)
+        let Reading { input, policies, devices, page_sizes_bytes, has_intervals } = self;
+        let sizes = page_sizes_bytes;
+        present.read_beside(input, policies, devices, sizes, *has_intervals, progress)
     }
 }
 
@@ -108,22 +112,23 @@ pub(crate) struct PreparedTrace(Arc<Prepared>);
 impl PreparedTrace {
     /// Reads a trace for these policies on these devices at page sizes in bytes.
     #[staticmethod]
-    #[pyo3(signature = (trace, policies, devices, page_sizes_bytes, watch=None))]
+    #[pyo3(signature = (trace, policies, devices, page_sizes_bytes, has_intervals, watch=None))]
     fn read(
         py: Python<'_>,
         trace: PyRef<'_, TraceSource>,
         policies: Vec<String>,
         devices: Vec<String>,
         page_sizes_bytes: Vec<u64>,
+        has_intervals: bool,
         watch: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let reading = Reading::new(&trace, &policies, devices, page_sizes_bytes)?;
+        let reading = Reading::new(&trace, &policies, devices, page_sizes_bytes, has_intervals)?;
         let prepared = supervised(py, watch, move |progress| reading.read(progress))?;
         Ok(PreparedTrace(Arc::new(prepared)))
     }
 
     /// Reads the next trace, in a thread of its own, beside the cells of this one; none if there is no memory for both.
-    #[pyo3(signature = (trace, policies, devices, page_sizes_bytes, watch=None))]
+    #[pyo3(signature = (trace, policies, devices, page_sizes_bytes, has_intervals, watch=None))]
     fn read_beside(
         &self,
         py: Python<'_>,
@@ -131,9 +136,10 @@ impl PreparedTrace {
         policies: Vec<String>,
         devices: Vec<String>,
         page_sizes_bytes: Vec<u64>,
+        has_intervals: bool,
         watch: Option<Py<PyAny>>,
     ) -> PyResult<Option<Self>> {
-        let reading = Reading::new(&trace, &policies, devices, page_sizes_bytes)?;
+        let reading = Reading::new(&trace, &policies, devices, page_sizes_bytes, has_intervals)?;
         let present = Arc::clone(&self.0);
         let read = supervised(py, watch, move |progress| reading.read_beside(&present, progress))?;
         Ok(read.map(|prepared| PreparedTrace(Arc::new(prepared))))
@@ -164,8 +170,8 @@ impl PreparedTrace {
         let (experiment, cells) = experiment_of(cells, &options, jobs)?;
         let prepared = Arc::clone(&self.0);
         supervised_rows(py, watch, Some(on_rows), move |progress, told| {
-            prepared.simulate(&experiment, &cells, progress, &|position, row| {
-                told(position, row.clone());
+            prepared.simulate(&experiment, &cells, progress, &|position, rows| {
+                told(position, rows.clone().into_all());
             })
         })
     }
@@ -203,7 +209,7 @@ pub(crate) fn simulate_sampled<'py>(
     let (experiment, cells) = experiment_of(cells, &options, jobs)?;
     let (input, page_bytes) = (trace.0.clone(), experiment.page_bytes);
     let read = supervised_rows(py, watch, Some(on_rows), move |progress, told| {
-        let told = |position: usize, row: &Row| told(position, row.clone());
+        let told = |position: usize, row: &Row| told(position, vec![row.clone()]);
         clockhand_sim::simulate_sampled(&experiment, &input, &cells, progress, &told)
     })?;
     Ok(pythonize(py, &PreparedFacts { page_bytes, trace: TraceFacts::from(&read) })?)

@@ -89,15 +89,19 @@ pub(crate) struct CoursedRow {
     course: Course,
 }
 
-impl From<TierResult> for CoursedRow {
-    fn from(result: TierResult) -> Self {
-        CoursedRow { row: result.row, course: result.course.into() }
+impl CoursedRow {
+    /// The row of a cell, and those of its intervals, which have no course.
+    fn of_cell(cell: TierResult) -> Vec<Self> {
+        let row = CoursedRow { row: cell.row, course: cell.course.into() };
+        let of_interval = |row| CoursedRow { row, course: TierCourse::default().into() };
+        std::iter::once(row).chain(cell.intervals.into_iter().map(of_interval)).collect()
     }
 }
 
 #[derive(Serialize)]
 pub(crate) struct TierFacts {
     rows: Vec<TierRow>,
+    intervals: Vec<TierRow>,
     courses: Vec<Course>,
     traces: Vec<TraceFacts>,
     devices: Vec<SourceFacts>,
@@ -127,11 +131,15 @@ pub(crate) fn run(
     told: Told<'_, CoursedRow>,
     progress: &Arc<Progress>,
 ) -> Result<TierFacts, SimError> {
-    let told = |position, cell: &TierResult| told(position, CoursedRow::from(cell.clone()));
+    let told = |position, cell: &TierResult| told(position, CoursedRow::of_cell(cell.clone()));
     let outcome = run_tier_cells(experiment, &Selection { cells, told: &told }, progress)?;
     let storage = SourceFacts::of_storage(&experiment.storage, &outcome.storage);
-    let (rows, courses): (Vec<_>, Vec<_>) =
-        outcome.cells.into_iter().map(|cell| (cell.row, cell.course.into())).unzip();
+    let (mut rows, mut intervals, mut courses) = (Vec::new(), Vec::new(), Vec::new());
+    for cell in outcome.cells {
+        rows.push(cell.row);
+        intervals.extend(cell.intervals);
+        courses.push(cell.course.into());
+    }
     Ok(TierFacts {
         courses,
         traces: trace_facts(&outcome.traces),
@@ -139,6 +147,7 @@ pub(crate) fn run(
         policies: experiment.policies.iter().map(policy_facts).collect(),
         resolved: resolved(rows.iter().map(|row| (&row.policy, &row.policy_resolved))),
         rows,
+        intervals,
     })
 }
 

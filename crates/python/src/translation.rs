@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clockhand_sim::{
-    Progress, Selection, SimError, TranslateExperiment, TranslateOptions, TranslateRow,
+    Progress, Rows, Selection, SimError, TranslateExperiment, TranslateOptions, TranslateRow,
     run_translate_cells,
 };
 
@@ -18,7 +18,7 @@ pub(crate) fn run(
     told: Told<'_, TranslateRow>,
     progress: &Arc<Progress>,
 ) -> Result<Answer<TranslateRow, DeviceFacts>, SimError> {
-    let told = |position, row: &TranslateRow| told(position, row.clone());
+    let told = |position, rows: &Rows<TranslateRow>| told(position, rows.clone().into_all());
     let outcome = run_translate_cells(experiment, &Selection { cells, told: &told }, progress)?;
     let devices = outcome.devices.iter();
     Ok(Answer {
@@ -27,5 +27,6 @@ pub(crate) fn run(
         policies: experiment.policies.iter().map(policy_facts).collect(),
         resolved: resolved(outcome.rows.iter().map(|row| (&row.policy, &row.policy_resolved))),
         rows: outcome.rows,
+        intervals: outcome.intervals,
     })
 }

@@ -23,6 +23,7 @@ fn filecache(criterion: &mut Criterion) {
         let pages = workload::experiment(path, &table, PAGES, "lru", 1);
         let [MemorySize::Frames(blocks)] = pages.sizes[..] else { panic!("one size in frames") };
         let mut experiment = FileCacheExperiment {
+            intervals: clockhand_sim::Intervals::default(),
             traces: vec![TraceInput::Table { name: path.name().to_owned(), table }],
             policies: pages.policies,
             seed: 0,

@@ -53,6 +53,7 @@ fn replay(criterion: &mut Criterion) {
             bencher.iter_custom(|iterations| {
                 let policy = Contestant::parse(policy).expect("a policy");
                 let experiment = PageCacheExperiment {
+                    intervals: clockhand_sim::Intervals::default(),
                     traces: vec![TraceInput::file(&path)],
                     policies: vec![policy; iterations as usize],
                     seed: 0,

@@ -37,6 +37,7 @@ fn random_writes() -> Arc<RequestTable> {
 fn experiment(table: &Arc<RequestTable>, buffer: &str, copies: usize) -> SsdExperiment {
     let buffer = parse_buffer(buffer).expect("a write buffer");
     SsdExperiment {
+        intervals: clockhand_sim::Intervals::default(),
         traces: vec![TraceInput::Table { name: "writes".to_owned(), table: Arc::clone(table) }],
         buffers: vec![buffer; copies],
         ssds: vec![DRIVE.to_owned()],

@@ -45,6 +45,7 @@ fn experiment(
 ) -> TranslateExperiment {
     let tlb: Vec<String> = tlb.iter().map(|&text| text.to_owned()).collect();
     TranslateExperiment {
+        intervals: clockhand_sim::Intervals::default(),
         traces: vec![TraceInput::Table { name: "program".to_owned(), table: Arc::clone(table) }],
         page_sizes_bytes: page_sizes_bytes.to_vec(),
         tlbs: TlbLevels::parse_all(&tlb, &[]).expect("TLBs"),

@@ -92,8 +92,35 @@ const fn is_same(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// Declares the row of a study: the struct, and its `COLUMNS` in the order of the fields. The doc comment of a field
-/// is what users read about the column; `= ROW` takes a column over from another row.
+/// is what users read about the column; `= ROW` takes a column over from another row. With `of intervals` a row may be of
+/// one interval of a trace, and tells which.
 macro_rules! columns {
+    (
+        $(#[doc = $about:literal])+
+        pub struct $row:ident of intervals {
+            $($fields:tt)+
+        }
+    ) => {
+        $crate::columns::columns!(
+            $(#[doc = $about])+
+            pub struct $row {
+                $($fields)+
+                /// The number of the interval that the row is of, from 0, with `--every`; a span of time without a reference has no row.
+                pub interval: Option<u64>,
+                /// References before the interval.
+                pub from_reference: Option<u64>,
+                /// When the interval begins, in microseconds from the trace's first request, if it has times.
+                pub from_us: Option<f64>,
+            }
+        );
+
+        impl $crate::intervals::IntervalRow for $row {
+            fn of_interval(mut self, cut: $crate::intervals::Cut) -> Self {
+                (self.interval, self.from_reference, self.from_us) = cut.columns();
+                self
+            }
+        }
+    };
     (
         $(#[doc = $about:literal])+
         pub struct $row:ident {

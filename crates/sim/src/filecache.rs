@@ -36,6 +36,7 @@ pub use row::{BreakEvenRow, FileCacheRow};
 pub(crate) use sketch::{Sketch, block_key};
 use study::FileCacheStudy;
 
+use crate::intervals::{Intervals, Rows};
 use crate::study::{Selection, check_given, run_study};
 use crate::views::folding_for;
 use crate::{Contestant, Progress, ReadTrace, SimError, TraceInput};
@@ -66,6 +67,8 @@ pub struct FileCacheExperiment {
     pub costs: FileCacheCosts,
     /// Whether dirty blocks are written when the trace ends.
     pub flush_at_end: bool,
+    /// From where counts are taken, and whether for each interval too.
+    pub intervals: Intervals,
     /// Threads; all cores if `None`.
     pub jobs: Option<usize>,
 }
@@ -75,6 +78,8 @@ pub struct FileCacheExperiment {
 pub struct FileCacheOutcome {
     /// One entry per cell.
     pub rows: Vec<FileCacheRow>,
+    /// The rows of the cells' intervals, if they are asked for.
+    pub intervals: Vec<FileCacheRow>,
     /// One entry per trace; its pages are blocks of the first size.
     pub traces: Vec<ReadTrace>,
     /// The devices.
@@ -103,7 +108,7 @@ pub fn run_filecache(
 /// Those of [`run_filecache`], and a cell that there is not.
 pub fn run_filecache_cells(
     experiment: &FileCacheExperiment,
-    selection: &Selection<'_, FileCacheRow>,
+    selection: &Selection<'_, Rows<FileCacheRow>>,
     progress: &Progress,
 ) -> Result<FileCacheOutcome, SimError> {
     check_given(&experiment.traces, "trace", "a file")?;
@@ -115,14 +120,17 @@ pub fn run_filecache_cells(
         foldings,
         asks: prices.have_set_up(),
     };
-    let (mut rows, mut traces) = (Vec::new(), Vec::new());
-    let take = |sizes: Vec<study::AtSize>, finished: Vec<FileCacheRow>| {
-        rows.extend(finished);
+    let (mut rows, mut intervals, mut traces) = (Vec::new(), Vec::new(), Vec::new());
+    let take = |sizes: Vec<study::AtSize>, finished: Vec<Rows<FileCacheRow>>| {
+        for of_cell in finished {
+            rows.push(of_cell.row);
+            intervals.extend(of_cell.intervals);
+        }
         traces.extend(sizes.into_iter().take(1).map(|at| at.views.trace));
     };
     run_study(&study, &experiment.traces, experiment.jobs, progress, selection, take)?;
     let Prices { devices, cache_device, .. } = prices;
-    Ok(FileCacheOutcome { rows, traces, devices, cache_device })
+    Ok(FileCacheOutcome { rows, intervals, traces, devices, cache_device })
 }
 
 /// After how many hits caching a block pays, on every device at every block size with every reading of what inserting it
@@ -225,8 +233,14 @@ fn policies(experiment: &FileCacheExperiment) -> Result<Vec<Caching>, SimError> 
 /// Refuses rules before policies that they cannot stand before.
 fn check_choices(experiment: &FileCacheExperiment, policies: &[Caching]) -> Result<(), SimError> {
     let rules = &experiment.admissions;
+    if rules.contains(&AdmissionRule::Belady) {
+        experiment.intervals.refuse("--admission belady")?;
+    }
     for policy in policies {
-        let Caching::Policy(policy) = policy else { continue };
+        let Caching::Policy(policy) = policy else {
+            experiment.intervals.refuse("--policy bound")?;
+            continue;
+        };
         let (entry, name) = (policy.entry(), policy.entry().description.name);
         if rules.contains(&AdmissionRule::TinyLfu) && !entry.can_peek {
             return Err(SimError::Usage(format!(
@@ -251,6 +265,9 @@ fn foldings(
     prices: &Prices,
 ) -> Result<Vec<Folding>, SimError> {
     let mut foldings = Vec::new();
+    if !experiment.intervals.is_off() {
+        return Ok(vec![Folding::None]);
+    }
     let mut add = |folding| {
         if !foldings.contains(&folding) {
             foldings.push(folding);

@@ -36,6 +36,7 @@ mod conformance;
 mod contestant;
 mod error;
 mod filecache;
+mod intervals;
 mod locality;
 mod memory_size;
 mod next_use;
@@ -68,10 +69,12 @@ pub use filecache::{
     FileCacheOptions, FileCacheOutcome, FileCacheRow, Insert, SecondTouch, Writes, break_even,
     check_filecache, parse_stack_share, run_filecache, run_filecache_cells,
 };
+pub use intervals::{Intervals, Rows};
 pub use locality::{
-    InterReference, InvertedRange, Kind, Locality, LocalityOptions, LocalityStudy, MissCurve,
-    Ranking, Repeats, Sampling, StandardErrors, Thinning, Ties, Wanted, WholeTrace,
-    WindowPrediction, WindowStudy, WorkingSet, WorkingSets, analyze_locality, predict_window,
+    InterReference, InvertedRange, Kind, Locality, LocalityInterval, LocalityOptions,
+    LocalityStudy, MissCurve, Ranking, Repeats, Sampling, StandardErrors, Thinning, Ties, Wanted,
+    WholeTrace, WindowPrediction, WindowStudy, WorkingSet, WorkingSets, analyze_locality,
+    predict_window,
 };
 pub use memory_size::{MemorySize, parse_page_bytes};
 pub use numbers::NUMBERS_VERSION;

@@ -4,6 +4,7 @@
 //! (section III), working sets, inter-reference recency, and what LRU misses and writes back at every memory size.
 //! With a [`Sample`] it follows a random share of the pages and gives the curve alone, with its standard error.
 
+mod intervals;
 mod inversion;
 mod miss_curve;
 mod options;
@@ -18,11 +19,13 @@ mod write_frequency;
 use clockhand_device::{Device, PageCost};
 use clockhand_trace::{Folding, Numbering, PageView, PageViewBuilder};
 
+use crate::intervals::{ArrivalsAtSizes, Intervals};
 use crate::sample::Sample;
 use crate::stack_distance::{LOOK_AHEAD_RECORDS, LruCounts};
 use crate::study::threads;
 use crate::{Phase, Progress, ReadTrace, SimError, TraceInput};
 
+pub use intervals::LocalityInterval;
 pub use inversion::InvertedRange;
 pub use miss_curve::{InterReference, MissCurve, StandardErrors};
 pub use options::LocalityOptions;
@@ -34,6 +37,7 @@ pub use window::{WindowPrediction, WindowStudy, predict_window};
 pub use working_set::{WorkingSet, WorkingSets};
 pub use write_frequency::Ties;
 
+use intervals::intervals_of;
 use ranking::recency_ranking;
 use repeats::collapsed;
 use sampling::sample_curve;
@@ -109,6 +113,8 @@ pub struct LocalityStudy {
     pub sample: Option<Sample>,
     /// Seed of the choice of pages.
     pub seed: u64,
+    /// The intervals whose pages are counted.
+    pub intervals: Intervals,
     /// What is analysed, if no sample is followed.
     pub wanted: Wanted,
     /// Threads; all cores if `None`.
@@ -130,6 +136,8 @@ pub struct Locality {
     pub whole: Option<WholeTrace>,
     /// What was followed; `None` where it is everything.
     pub sampling: Option<Sampling>,
+    /// What each interval refers to, if any are asked for.
+    pub intervals: Vec<LocalityInterval>,
 }
 
 /// The analyses that need every reference; empty where they were not wanted.
@@ -154,6 +162,7 @@ pub struct WholeTrace {
 pub fn analyze_locality(study: &LocalityStudy, progress: &Progress) -> Result<Locality, SimError> {
     let device = Device::named_or_file(&study.device)?;
     let page_cost = device.page_cost(study.page_bytes)?;
+    check_intervals(study)?;
     if let Some(sample) = study.sample {
         let (trace, curve, sampling) = sample_curve(study, sample, progress)?;
         return Ok(Locality {
@@ -163,9 +172,15 @@ pub fn analyze_locality(study: &LocalityStudy, progress: &Progress) -> Result<Lo
             curve,
             whole: None,
             sampling: Some(sampling),
+            intervals: Vec::new(),
         });
     }
-    let (trace, view) = read(&study.trace, study.page_bytes, study.repeats, progress)?;
+    let mut arrivals = arrivals_for(study);
+    let (trace, view) =
+        read(&study.trace, study.page_bytes, study.repeats, &mut arrivals, progress)?;
+    let arrivals = arrivals.finish().pop().unwrap_or_default();
+    let cuts = study.intervals.cuts(&trace.name, trace.references, &arrivals)?;
+    let intervals = intervals_of(&view, &cuts);
     let threads = threads(study.jobs, ANALYSES)?;
     let (counts, whole) = threads.install(|| analyze(&view, study.ties, study.wanted, progress))?;
     let pages = view.footprint_pages();
@@ -174,7 +189,32 @@ pub fn analyze_locality(study: &LocalityStudy, progress: &Progress) -> Result<Lo
         true => MissCurve::exact(&counts, pages),
         false => MissCurve::default(),
     };
-    Ok(Locality { trace, device, page_cost, curve, whole: Some(whole), sampling: None })
+    let (whole, sampling) = (Some(whole), None);
+    Ok(Locality { trace, device, page_cost, curve, whole, sampling, intervals })
+}
+
+/// Refuses intervals of what is known of a whole trace only.
+fn check_intervals(study: &LocalityStudy) -> Result<(), SimError> {
+    let Wanted { curve, inter_reference, rankings, working_sets } = study.wanted;
+    if study.sample.is_some() {
+        study.intervals.refuse("--sample")?;
+    }
+    if study.repeats == Repeats::Collapsed {
+        study.intervals.refuse("--repeats collapsed")?;
+    }
+    if study.intervals.has_warm_up() && (curve || inter_reference || rankings || working_sets) {
+        return Err(SimError::Usage(
+            "--warm-up is for --rows intervals; the other tables are of a whole trace, from --skip on if that is given"
+                .to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+fn arrivals_for(study: &LocalityStudy) -> ArrivalsAtSizes<'_> {
+    let page_sizes_bytes = std::slice::from_ref(&study.page_bytes);
+    let limit_bytes = study.trace.memory_limit_bytes();
+    ArrivalsAtSizes::new(!study.intervals.is_off(), page_sizes_bytes, limit_bytes)
 }
 
 /// One record for each reference: a folded run does not tell how many of its references write.
@@ -182,6 +222,7 @@ fn read(
     input: &TraceInput,
     page_bytes: u64,
     repeats: Repeats,
+    arrivals: &mut ArrivalsAtSizes<'_>,
     progress: &Progress,
 ) -> Result<(ReadTrace, PageView), SimError> {
     let builder = |folding| -> Result<PageViewBuilder, SimError> {
@@ -195,7 +236,7 @@ fn read(
     })?;
     let report = input.for_each_batch(progress, &mut |batch| {
         builder_of_all.extend(batch);
-        Ok(())
+        arrivals.extend(batch)
     })?;
     let view = builder_of_all.finish()?;
     let trace = ReadTrace {

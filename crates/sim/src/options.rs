@@ -112,7 +112,7 @@ impl<T: OptionValue> OptionValue for Option<T> {
 /// The first paragraph of a field's doc comment is the command's help; the second, if there is one, is what Python's help
 /// says instead. `as "policies"` is its name in Python and in experiments, `in "page_sizes"` that in experiments alone,
 /// `required` says that a call has to give it. `grid of "policies";` stands for the options of every grid of policies,
-/// memory sizes and a device.
+/// memory sizes and a device. Every study has a warm-up and intervals beside its own; what is `@declared` has not.
 macro_rules! options {
     (
         $(#[doc = $about:literal])+
@@ -151,6 +151,45 @@ macro_rules! options {
         }
     };
     (
+        $(#[doc = $about:literal])+
+        pub struct $options:ident {
+            $(
+                $(#[doc = $doc:literal])+
+                $name:ident $(as $keyword:literal)? $(in $key:literal)? $(, $required:ident)?: $value:ty
+                    = $domain:expr $(, $default:literal)?;
+            )+
+        }
+    ) => {
+        $crate::options::options! {
+            @declared
+            $(#[doc = $about])+
+            pub struct $options {
+                $(
+                    $(#[doc = $doc])+
+                    $name $(as $keyword)? $(in $key)? $(, $required)?: $value = $domain $(, $default)?;
+                )+
+                /// Begin to count after so many references (10000), a share of them (20%) or a time (10s); memory is full by then.
+                ///
+                /// Counts begin after so many references, a share of them (``"20%"``) or a time (``"10s"``); memory is
+                /// full by then.
+                warm_up: Option<String> = $crate::options::Domain::Number;
+                /// A row for each so many references (10000) or each span of trace time (10ms, 2.5s), instead of one for the trace.
+                ///
+                /// A row for each so many references, or each span of the trace's time (``"10ms"``), instead of one
+                /// for the trace; ``cells`` of the result has those.
+                every: Option<String> = $crate::options::Domain::Number;
+            }
+        }
+
+        impl $options {
+            /// From where counts are taken, and whether for each interval too.
+            pub(crate) fn intervals(&self) -> Result<$crate::Intervals, $crate::SimError> {
+                $crate::Intervals::parse(self.warm_up.as_deref(), self.every.as_deref())
+            }
+        }
+    };
+    (
+        @declared
         $(#[doc = $about:literal])+
         pub struct $options:ident {
             $(

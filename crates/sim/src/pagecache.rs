@@ -30,6 +30,7 @@ pub use row::PageCacheRow;
 pub use settings::PageCacheSettings;
 
 use crate::contestant::kind_word;
+use crate::intervals::{Arrivals, Cuts, Intervals, Part, Rows};
 use crate::pricing::Pricing;
 use crate::study::{Selection, Study, check_given, run_study};
 use crate::{Contestant, MemorySize, Progress, ReadTrace, SimError, TraceInput};
@@ -55,6 +56,8 @@ pub struct PageCacheExperiment {
     pub file_device: Option<String>,
     /// How the cache behaves beside its policy.
     pub options: PageCacheOptions,
+    /// From where counts are taken, and whether for each interval too.
+    pub intervals: Intervals,
     /// Threads; all cores if `None`.
     pub jobs: Option<usize>,
 }
@@ -64,6 +67,8 @@ pub struct PageCacheExperiment {
 pub struct PageCacheOutcome {
     /// One row per cell.
     pub rows: Vec<PageCacheRow>,
+    /// The rows of the cells' intervals, if they are asked for.
+    pub intervals: Vec<PageCacheRow>,
     /// One entry per trace.
     pub traces: Vec<ReadTrace>,
     /// The device of anonymous pages.
@@ -104,20 +109,24 @@ pub fn run_pagecache(
 /// Those of [`run_pagecache`], and a cell that there is not.
 pub fn run_pagecache_cells(
     experiment: &PageCacheExperiment,
-    selection: &Selection<'_, PageCacheRow>,
+    selection: &Selection<'_, Rows<PageCacheRow>>,
     progress: &Progress,
 ) -> Result<PageCacheOutcome, SimError> {
     check_given(&experiment.traces, "trace", "a file")?;
     let study = PageCacheStudy::new(experiment)?;
-    let (mut rows, mut traces) = (Vec::new(), Vec::new());
-    let take = |prepared: PreparedEvents, finished: Vec<PageCacheRow>| {
-        rows.extend(finished);
+    let (mut rows, mut intervals, mut traces) = (Vec::new(), Vec::new(), Vec::new());
+    let take = |prepared: PreparedEvents, finished: Vec<Rows<PageCacheRow>>| {
+        for of_cell in finished {
+            rows.push(of_cell.row);
+            intervals.extend(of_cell.intervals);
+        }
         traces.push(prepared.trace);
     };
     run_study(&study, &experiment.traces, experiment.jobs, progress, selection, take)?;
     let Devices { anonymous, file, .. } = study.devices;
     Ok(PageCacheOutcome {
         rows,
+        intervals,
         traces,
         device: anonymous.device,
         page_cost: anonymous.page_cost,
@@ -146,6 +155,8 @@ struct PageCacheStudy<'a> {
 struct PreparedEvents {
     trace: ReadTrace,
     view: EventView,
+    /// Where counts are noted.
+    cuts: Cuts,
     /// Computed when the first offline policy asks.
     future: OnceLock<Future>,
 }
@@ -171,11 +182,13 @@ impl<'a> Study for PageCacheStudy<'a> {
     type Prepared = PreparedEvents;
     /// Frames and policy.
     type Cell = (u32, &'a PolicySpec);
-    type Finished = PageCacheRow;
+    type Finished = Rows<PageCacheRow>;
 
     fn prepare(&self, input: &TraceInput, progress: &Progress) -> Result<PreparedEvents, SimError> {
         let (trace, view) = read(input, self.experiment, progress)?;
-        Ok(PreparedEvents { trace, view, future: OnceLock::new() })
+        let intervals = &self.experiment.intervals;
+        let cuts = intervals.cuts(&trace.name, trace.references, &arrivals(intervals, &view))?;
+        Ok(PreparedEvents { trace, view, cuts, future: OnceLock::new() })
     }
 
     fn cells(&self, prepared: &PreparedEvents) -> Result<Vec<Self::Cell>, SimError> {
@@ -196,7 +209,7 @@ impl<'a> Study for PageCacheStudy<'a> {
         prepared: &PreparedEvents,
         task: &[&Self::Cell],
         progress: &Progress,
-    ) -> Result<Vec<PageCacheRow>, SimError> {
+    ) -> Result<Vec<Rows<PageCacheRow>>, SimError> {
         task.iter()
             .map(|&&(frames, policy)| self.cell(prepared, frames, policy, progress))
             .collect()
@@ -229,6 +242,9 @@ fn read(
     let ahead_pages = experiment.options.read_ahead.file.map_or(0, |file| file.most_pages);
     let mut builder = EventViewBuilder::new(experiment.page_bytes, ahead_pages)?
         .within(input.memory_limit_bytes());
+    if !experiment.intervals.is_off() {
+        builder = builder.with_times();
+    }
     let mut report = input.for_each_event_batch(progress, &mut |batch| {
         builder.extend(batch);
         Ok(())
@@ -252,6 +268,17 @@ fn read(
         dirty_footprint_pages: view.dirty_footprint_pages(),
     };
     Ok((trace, view))
+}
+
+/// When the references come, if a warm-up or intervals are asked for.
+fn arrivals(intervals: &Intervals, view: &EventView) -> Arrivals {
+    let mut arrivals = Arrivals::default();
+    let (references, mut event) = (view.references(), 0);
+    for reference in references.iter().take(if intervals.is_off() { 0 } else { references.len() }) {
+        event += usize::from(reference.begins_event());
+        arrivals.pass(view.times_ns().map(|times_ns| times_ns[event - 1]), 1);
+    }
+    arrivals
 }
 
 /// Refuses options that mean nothing on this trace.
@@ -278,16 +305,20 @@ impl PageCacheStudy<'_> {
         frames: u32,
         policy: &PolicySpec,
         progress: &Progress,
-    ) -> Result<PageCacheRow, SimError> {
+    ) -> Result<Rows<PageCacheRow>, SimError> {
         let policy = policy.clone().with_seed(self.experiment.seed);
         let resolved = policy.resolve(frames, self.devices.anonymous.device_ratio)?;
         let future = match policy.entry().kind {
             Kind::Offline => Some(self.future(prepared)?),
             _ => None,
         };
-        let (view, options) = (&prepared.view, self.experiment.options);
-        let counts = Cell { view, future, frames, options, progress }.replay(&resolved)?;
-        Ok(self.row(prepared, frames, &policy, resolved.to_string(), &counts))
+        let PreparedEvents { trace, view, cuts, .. } = prepared;
+        let options = self.experiment.options;
+        let noted = Cell { view, future, frames, options, cuts, progress }.replay(&resolved)?;
+        let row = |part: &Part<'_>, counts: &PageCacheCounts| {
+            self.row(view, frames, &policy, resolved.to_string(), (part, counts))
+        };
+        Ok(noted.rows(cuts, trace, row))
     }
 
     fn future<'p>(&self, prepared: &'p PreparedEvents) -> Result<&'p Future, SimError> {
@@ -305,14 +336,14 @@ impl PageCacheStudy<'_> {
 
     fn row(
         &self,
-        prepared: &PreparedEvents,
+        view: &EventView,
         frames: u32,
         policy: &PolicySpec,
         policy_resolved: String,
-        counts: &PageCacheCounts,
+        (part, counts): (&Part<'_>, &PageCacheCounts),
     ) -> PageCacheRow {
         let PageCacheStudy { experiment, devices, .. } = self;
-        let PreparedEvents { trace, view, .. } = prepared;
+        let trace = part.trace;
         let misses = counts.read_misses + counts.write_misses;
         let anonymous = (&devices.anonymous.page_cost, counts.anon_read_ios, counts.anon_write_ios);
         let file = (&devices.file.page_cost, counts.file_read_ios, counts.file_write_ios);
@@ -331,10 +362,10 @@ impl PageCacheStudy<'_> {
             frames: frames.into(),
             page_bytes: experiment.page_bytes,
             device: devices.anonymous_name.to_owned(),
-            references: trace.references,
-            read_references: trace.read_references,
-            write_references: trace.write_references,
-            hits: trace.references - misses,
+            references: part.references,
+            read_references: part.read_references,
+            write_references: part.write_references,
+            hits: part.references - misses,
             misses,
             read_misses: counts.read_misses,
             write_misses: counts.write_misses,
@@ -359,13 +390,13 @@ impl PageCacheStudy<'_> {
             direct_read_ios: counts.direct_read_ios,
             direct_write_ios: counts.direct_write_ios,
             dirty_pages_peak: counts.dirty_pages_peak,
-            dirty_pages_mean: counts.dirty_pages_sum as f64 / trace.references as f64,
+            dirty_pages_mean: part.share(counts.dirty_pages_sum),
             dirty_age_max: self.age(view, counts.dirty_age_max),
             file_device: devices.file_name.to_owned(),
             policy_resolved,
             device_resolved: devices.anonymous.device.resolved(),
             file_device_resolved: devices.file.device.resolved(),
-            hit_ratio: (trace.references - misses) as f64 / trace.references as f64,
+            hit_ratio: part.share(part.references - misses),
             footprint_pages: view.footprint_pages().into(),
             memory_share: f64::from(frames) / f64::from(view.footprint_pages()),
             write_backs: counts.early_write_backs,
@@ -377,6 +408,9 @@ impl PageCacheStudy<'_> {
             reclaims: counts.reclaims,
             scanned_pages: counts.scanned_pages,
             skipped_requests: trace.report.skipped_records,
+            interval: None,
+            from_reference: None,
+            from_us: None,
         }
     }
 

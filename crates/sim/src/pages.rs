@@ -24,13 +24,14 @@ pub use row::Row;
 pub use sampled::{PagesSample, count_trace, simulate_sampled};
 
 use crate::contestant::kind_word;
+use crate::intervals::{Intervals, Part, Rows};
 use crate::memory_size::check_reserve;
 use crate::pricing::Pricing;
 use crate::replay::{Cell, GaugeSample};
 use crate::stack_distance::{LRU, LruCounts, PASS_REPLAYS};
 use crate::study::{ReadTrace, Selection, Study, check_given, run_study};
-use crate::views::{Views, folding_for, foldings, numbering, read_at};
-use crate::{Contestant, MemorySize, Progress, ReplayOptions, SimError, TraceInput};
+use crate::views::{Views, Wanted, folding_for, foldings, numbering, read_at};
+use crate::{Contestant, Counts, MemorySize, Progress, ReplayOptions, SimError, TraceInput};
 use row::RowsOf;
 
 /// What to simulate. Rows come in the order trace, memory size, policy, each as given, duplicates kept.
@@ -60,6 +61,8 @@ pub struct Experiment {
     pub fault_ns: u64,
     /// Which pages are followed; all of them if `None`.
     pub sample: Option<PagesSample>,
+    /// From where counts are taken, and whether for each interval too.
+    pub intervals: Intervals,
     /// Threads; all cores if `None`.
     pub jobs: Option<usize>,
 }
@@ -85,6 +88,8 @@ pub struct Observation {
 pub struct Outcome {
     /// One row per cell.
     pub rows: Vec<Row>,
+    /// The rows of the cells' intervals, if they are asked for.
+    pub intervals: Vec<Row>,
     /// What was sampled, with the position of the row that it belongs to.
     pub gauges: Vec<(usize, GaugeSample)>,
     /// One entry per trace.
@@ -112,9 +117,10 @@ pub fn simulate(experiment: &Experiment, progress: &Progress) -> Result<Outcome,
     {
         let Pricing { device, page_cost, .. } = study.pricing;
         let (rows, traces, gauges) = (vec![row], vec![trace], Vec::new());
-        return Ok(Outcome { rows, gauges, traces, device, page_cost });
+        return Ok(Outcome { rows, intervals: Vec::new(), gauges, traces, device, page_cost });
     }
     let (mut rows, mut traces, mut gauges) = (Vec::new(), Vec::new(), Vec::new());
+    let mut intervals = Vec::new();
     run_study(
         &study,
         &experiment.traces,
@@ -122,24 +128,38 @@ pub fn simulate(experiment: &Experiment, progress: &Progress) -> Result<Outcome,
         progress,
         &Selection::default(),
         |views, finished| {
-            for FinishedCell { row, samples } in finished {
+            for FinishedCell { rows: of_cell, samples } in finished {
                 let of_row = rows.len();
                 gauges.extend(samples.into_iter().map(|sample| (of_row, sample)));
-                rows.push(row);
+                rows.push(of_cell.row);
+                intervals.extend(of_cell.intervals);
             }
             traces.push(views.trace);
         },
     )?;
     let Pricing { device, page_cost, .. } = study.pricing;
-    Ok(Outcome { rows, gauges, traces, device, page_cost })
+    Ok(Outcome { rows, intervals, gauges, traces, device, page_cost })
 }
 
 fn check(experiment: &Experiment) -> Result<(), SimError> {
     check_given(&experiment.traces, "trace", "a file")?;
     check_given(&experiment.policies, "policy", "--policy NAME")?;
     check_given(&experiment.sizes, "memory size", "--frames or --memory")?;
+    check_intervals(experiment)?;
     // What is too small for the largest possible footprint is too small for every footprint.
     check_reserve(experiment.reserve, experiment.frames(PageView::LIMIT_PAGES))
+}
+
+/// Refuses what is known of a whole trace only.
+fn check_intervals(experiment: &Experiment) -> Result<(), SimError> {
+    if experiment.sample.is_some() {
+        experiment.intervals.refuse("--sample")?;
+    }
+    let is_end = |contestant: &&Contestant| !matches!(contestant, Contestant::Policy(_));
+    match experiment.policies.iter().find(is_end) {
+        Some(end) => experiment.intervals.refuse(&format!("--policy {}", end.written())),
+        None => Ok(()),
+    }
 }
 
 /// What a cell takes at most per page of the trace: page table, ghosts, the tree of a pass.
@@ -184,16 +204,22 @@ fn frames_of_policy(experiment: &Experiment, frames: u32) -> u32 {
     frames - experiment.reserve
 }
 
-/// A cell that was run: its row, and what was sampled while it ran.
+/// A cell that was run: its row and those of its intervals, and what was sampled while it ran.
 #[derive(Clone, Debug)]
 pub(crate) struct FinishedCell {
-    pub(crate) row: Row,
+    pub(crate) rows: Rows<Row>,
     pub(crate) samples: Vec<GaugeSample>,
 }
 
 impl From<Row> for FinishedCell {
     fn from(row: Row) -> Self {
-        FinishedCell { row, samples: Vec::new() }
+        Rows::of(row).into()
+    }
+}
+
+impl From<Rows<Row>> for FinishedCell {
+    fn from(rows: Rows<Row>) -> Self {
+        FinishedCell { rows, samples: Vec::new() }
     }
 }
 
@@ -213,13 +239,18 @@ impl<'a> Study for PagesStudy<'a> {
     fn prepare(&self, input: &TraceInput, progress: &Progress) -> Result<Views, SimError> {
         let (input, scratch) = input.scratch();
         self.check_scratch(scratch.is_some())?;
-        let page_sizes_bytes = [self.experiment.page_bytes];
-        let (foldings, numbering) = (&self.foldings, numbering(&self.experiment.policies));
-        let views = read_at(input, scratch, &page_sizes_bytes, foldings, numbering, progress)?;
+        let Experiment { page_bytes, intervals, policies, .. } = self.experiment;
+        let wanted = Wanted {
+            page_sizes_bytes: &[*page_bytes],
+            foldings: &self.foldings,
+            keeps_times: !intervals.is_off(),
+        };
+        let views = read_at(input, scratch, wanted, numbering(policies), progress)?;
         Ok(views.into_iter().next().expect("one page size gives one entry"))
     }
 
     fn cells(&self, views: &Views) -> Result<Vec<PagesCell<'a>>, SimError> {
+        views.cuts(&self.experiment.intervals)?;
         cells_of(self.experiment, views.trace.footprint_pages)
     }
 
@@ -227,7 +258,8 @@ impl<'a> Study for PagesStudy<'a> {
     /// bracket come from one search, and are one task.
     fn tasks(&self, _views: &Views, cells: &[PagesCell<'a>]) -> Vec<Vec<usize>> {
         let lru = cells.iter().filter(|cell| cell.is_lru()).count();
-        let passes = lru >= PASS_REPLAYS && self.experiment.observation.is_none();
+        let Experiment { observation, intervals, .. } = self.experiment;
+        let passes = lru >= PASS_REPLAYS && observation.is_none() && intervals.is_off();
         let mut pass = Vec::new();
         let mut tasks: Vec<Vec<usize>> = Vec::new();
         let mut search_at: Vec<((u32, Effort), usize)> = Vec::new();
@@ -283,7 +315,10 @@ impl<'a> Study for PagesStudy<'a> {
 impl<'a> PagesStudy<'a> {
     pub(crate) fn new(experiment: &'a Experiment) -> Result<Self, SimError> {
         let pricing = Pricing::new(&experiment.device, experiment.page_bytes)?;
-        let foldings = foldings(&experiment.policies, pricing.device_ratio)?;
+        let foldings = match experiment.intervals.is_off() {
+            true => foldings(&experiment.policies, pricing.device_ratio)?,
+            false => vec![Folding::None],
+        };
         Ok(PagesStudy { experiment, pricing, foldings })
     }
 
@@ -319,7 +354,9 @@ impl CellsOf<'_> {
         let row_of = |cell: &&PagesCell<'_>| {
             let counts = lru.at(self.policy_frames(cell.frames), self.experiment.options);
             let (written, kind) = (cell.contestant.written(), kind_word(Kind::AccessDriven));
-            self.rows().row(cell.frames, written, LRU.to_owned(), kind, counts).into()
+            self.rows_of(self.whole())
+                .row(cell.frames, written, LRU.to_owned(), kind, counts)
+                .into()
         };
         Ok(cells.iter().map(row_of).collect())
     }
@@ -329,9 +366,13 @@ impl CellsOf<'_> {
         frames_of_policy(self.experiment, frames)
     }
 
-    fn rows(&self) -> RowsOf<'_> {
-        let CellsOf { experiment, pricing, views } = self;
-        RowsOf { experiment, pricing, trace: &views.trace }
+    fn whole(&self) -> Part<'_> {
+        Part::whole(&self.views.trace)
+    }
+
+    fn rows_of<'p>(&'p self, part: Part<'p>) -> RowsOf<'p> {
+        let CellsOf { experiment, pricing, .. } = self;
+        RowsOf { experiment, pricing, part }
     }
 
     fn cell(
@@ -343,24 +384,31 @@ impl CellsOf<'_> {
         let policy = policy.clone().with_seed(self.experiment.seed);
         let policy_frames = self.policy_frames(frames);
         let resolved = policy.resolve(policy_frames, self.pricing.device_ratio)?;
-        let view = self.views.folded(folding_for(&resolved));
+        let folding = match self.experiment.intervals.is_off() {
+            true => folding_for(&resolved),
+            false => Folding::None,
+        };
+        let view = self.views.folded(folding);
         let next_use =
             (policy.entry().kind == Kind::Offline).then(|| view.next_use(progress)).transpose()?;
         let options = self.experiment.options;
         let runs = view.pages().into();
         let cell = Cell { runs, next_use, frames: policy_frames, options, progress };
-        let row_of = |counts| self.rows().row_of_policy(frames, &policy, &resolved, counts);
+        let cuts = self.views.cuts(&self.experiment.intervals)?;
+        let row_of = |part: &Part<'_>, counts: &Counts| {
+            self.rows_of(*part).row_of_policy(frames, &policy, &resolved, *counts)
+        };
+        let trace = &self.views.trace;
         let Some(observation) = self.experiment.observation else {
-            return Ok(row_of(cell.replay(&resolved)?).into());
+            return Ok(cell.replay_noting(&resolved, &cuts)?.rows(&cuts, trace, row_of).into());
         };
-        let (counts, observed) = cell.replay_observed(&resolved, observation.gauge_every)?;
-        let row = row_of(counts);
-        let hand_time_us = observed.hand_movements as f64 * observation.hand_ns as f64 / 1e3;
-        let row = Row {
-            io_time_us: row.io_time_us + hand_time_us,
-            hand_movements: Some(observed.hand_movements),
-            ..row
+        let (noted, observed) = cell.replay_observed(&resolved, observation.gauge_every, &cuts)?;
+        let row_of = |part: &Part<'_>, (counts, hand_movements): &(Counts, u64)| {
+            let row = row_of(part, counts);
+            let hand_time_us = *hand_movements as f64 * observation.hand_ns as f64 / 1e3;
+            let io_time_us = row.io_time_us + hand_time_us;
+            Row { io_time_us, hand_movements: Some(*hand_movements), ..row }
         };
-        Ok(FinishedCell { row, samples: observed.samples })
+        Ok(FinishedCell { rows: noted.rows(&cuts, trace, row_of), samples: observed.samples })
     }
 }

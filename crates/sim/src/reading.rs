@@ -3,6 +3,7 @@
 use crate::options::{Domain, options};
 
 options! {
+    @declared
     /// What every command takes that reads traces, beside their paths.
     pub struct ReadingOptions {
         /// Format of the traces, or csv: and the columns of a table, such as

@@ -19,6 +19,7 @@ use clockhand_prefetch::prefetch;
 use clockhand_trace::{Record, RunLengths};
 
 use crate::filecache::{Admission, Everything};
+use crate::intervals::{Cuts, Noted, Notes, grows};
 use crate::next_use::NextUse;
 use crate::watch::Recording;
 use crate::{Progress, SimError};
@@ -109,6 +110,19 @@ pub struct Counts {
     pub permission_faults: u64,
 }
 
+grows!(Counts {
+    read_misses,
+    write_misses,
+    bypassed_reads,
+    bypassed_writes,
+    read_ios,
+    clean_evictions,
+    dirty_evictions,
+    write_backs,
+    flush_writes,
+    permission_faults,
+});
+
 impl Counts {
     pub(crate) fn misses(&self) -> u64 {
         self.read_misses + self.write_misses
@@ -140,6 +154,12 @@ pub(crate) struct Cell<'a> {
     pub progress: &'a Progress,
 }
 
+/// What is noted of a replay: its counts, and those of an observer and an admission.
+type Seen<O, A> = (Counts, <O as Observer>::Seen, <A as Admission>::Seen);
+
+/// A replay that is done.
+type Replayed<O, A> = Result<(Noted<Seen<O, A>>, O), SimError>;
+
 impl<'a> Cell<'a> {
     /// The records as policy `P` wants them.
     fn chunks<P: PagePolicy>(self, ahead: usize) -> CellChunks<'a> {
@@ -152,32 +172,45 @@ impl Cell<'_> {
     ///
     /// More frames than pages change nothing, so that a cell costs no more memory than its footprint.
     pub(crate) fn replay(self, policy: &ResolvedPolicy) -> Result<Counts, SimError> {
-        self.replay_by(policy, Unobserved, Everything).map(|(counts, Unobserved, _)| counts)
+        self.replay_noting(policy, Cuts::NONE).map(Noted::into_whole)
     }
 
-    /// As [`Cell::replay`], with a rule that hears of every miss and may refuse pages; returns it. If it refuses any, the
-    /// view is not folded, since a run of references may be refused at first.
+    /// As [`Cell::replay`], with the counts at cuts of the trace; if there are any, the view is not folded.
+    pub(crate) fn replay_noting(
+        self,
+        policy: &ResolvedPolicy,
+        cuts: &Cuts,
+    ) -> Result<Noted<Counts>, SimError> {
+        let (noted, Unobserved) = self.replay_by(policy, Unobserved, Everything, cuts)?;
+        Ok(noted.map(|(counts, (), ())| counts))
+    }
+
+    /// As [`Cell::replay_noting`], with a rule that hears of every miss and may refuse pages; with what it counts. If it refuses
+    /// any, the view is not folded, since a run of references may be refused at first.
     pub(crate) fn replay_admitting<A: Admission>(
         self,
         policy: &ResolvedPolicy,
         admission: A,
-    ) -> Result<(Counts, A), SimError> {
+        cuts: &Cuts,
+    ) -> Result<Noted<(Counts, A::Seen)>, SimError> {
         let is_told_all = !A::REFUSES || self.runs.are_single_references();
         assert!(is_told_all, "an admission that refuses sees every reference");
         assert_eq!(self.options.bits, Bits::Exact, "an admission comes with exact bits");
-        let (counts, Unobserved, admission) = self.replay_by(policy, Unobserved, admission)?;
-        Ok((counts, admission))
+        let (noted, Unobserved) = self.replay_by(policy, Unobserved, admission, cuts)?;
+        Ok(noted.map(|(counts, (), seen)| (counts, seen)))
     }
 
-    /// As [`Cell::replay`], slower: counts hand movements, and samples the gauges at the first fault and then
+    /// As [`Cell::replay_noting`], slower: counts hand movements, and samples the gauges at the first fault and then
     /// after every `gauge_every` faults.
     pub(crate) fn replay_observed(
         self,
         policy: &ResolvedPolicy,
         gauge_every: Option<NonZeroU64>,
-    ) -> Result<(Counts, Observed), SimError> {
+        cuts: &Cuts,
+    ) -> Result<(Noted<(Counts, u64)>, Observed), SimError> {
         let observer = Observed { gauge_every, ..Observed::default() };
-        self.replay_by(policy, observer, Everything).map(|(counts, observed, _)| (counts, observed))
+        let (noted, observed) = self.replay_by(policy, observer, Everything, cuts)?;
+        Ok((noted.map(|(counts, hand_movements, ())| (counts, hand_movements)), observed))
     }
 
     /// As [`Cell::replay_observed`], with a recording of every step. The view is not folded, so that each reference
@@ -189,7 +222,9 @@ impl Cell<'_> {
         assert!(self.runs.are_single_references(), "every reference is a step");
         let recording = Some(Recording::default());
         let observer = Observed { recording, ..Observed::default() };
-        self.replay_by(policy, observer, Everything).map(|(counts, observed, _)| (counts, observed))
+        let whole = Cuts::NONE;
+        let (noted, observed) = self.replay_by(policy, observer, Everything, whole)?;
+        Ok((noted.into_whole().0, observed))
     }
 
     fn replay_by<O: Observer, A: Admission>(
@@ -197,10 +232,13 @@ impl Cell<'_> {
         policy: &ResolvedPolicy,
         observer: O,
         admission: A,
-    ) -> Result<(Counts, O, A), SimError> {
+        cuts: &Cuts,
+    ) -> Replayed<O, A> {
+        let is_cut_anywhere = cuts.is_empty() || self.runs.are_single_references();
+        assert!(is_cut_anywhere, "counts are noted between single references");
         let pages = self.runs.pages();
         let size = Size { frames: self.frames.min(pages), pages };
-        policy.build(size, CellVisitor { cell: self, size, observer, admission })
+        policy.build(size, CellVisitor { cell: self, size, observer, admission, cuts })
     }
 }
 
@@ -209,29 +247,27 @@ struct CellVisitor<'a, O, A> {
     size: Size,
     observer: O,
     admission: A,
+    cuts: &'a Cuts,
 }
 
 impl<O: Observer, A: Admission> CellVisitor<'_, O, A> {
-    fn run<P: PagePolicy, T: Told<P>>(
-        self,
-        policy: P,
-        told: T,
-    ) -> Result<(Counts, O, A), SimError> {
-        let CellVisitor { cell, size, observer, admission } = self;
+    fn run<P: PagePolicy, T: Told<P>>(self, policy: P, told: T) -> Replayed<O, A> {
+        let CellVisitor { cell, size, observer, admission, cuts } = self;
         let memory = Memory::new(size.frames, size.pages, policy);
         let counted = Counted::default();
         let options = cell.options;
         let mut replay = Replay { memory, told, observer, admission, options, counted };
+        let mut notes = Notes::at(cuts);
         match replay.memory.policy().period() {
-            None => replay.run(cell)?,
-            Some(period) => replay.run_in_periods(cell, period.get())?,
+            None => replay.run(cell, &mut notes)?,
+            Some(period) => replay.run_in_periods(cell, period.get(), &mut notes)?,
         }
-        Ok(replay.finish())
+        Ok((notes.finish(replay.seen_at_end()), replay.observer))
     }
 }
 
 impl<O: Observer, A: Admission> Visitor for CellVisitor<'_, O, A> {
-    type Output = Result<(Counts, O, A), SimError>;
+    type Output = Replayed<O, A>;
 
     fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
         if A::HEARS_MISSES {
@@ -384,7 +420,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
         self.memory.commit_eviction();
     }
 
-    fn run(&mut self, cell: Cell) -> Result<(), SimError> {
+    fn run(&mut self, cell: Cell, notes: &mut Notes<'_, Seen<O, A>>) -> Result<(), SimError> {
         let (ahead, block_records) = if P::LOOKS_AHEAD {
             (LOOK_AHEAD_RECORDS, LOOK_AHEAD_RECORDS)
         } else {
@@ -393,7 +429,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
         let progress = cell.progress;
         let mut in_groups = false;
         let mut chunks = cell.chunks::<P>(ahead);
-        while let Some(chunk) = chunks.next()? {
+        while let Some(chunk) = chunks.next(notes.until_next(CHUNK_RECORDS))? {
             self.memory.take_more_pages(chunk.pages);
             self.told.enter(chunk.run_lengths, chunk.next_use);
             let mut ahead = chunk.ahead.chunks(LOOK_AHEAD_RECORDS);
@@ -413,15 +449,21 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
                 in_groups = groups::gain_after(block.len(), self.counted.misses - misses);
             }
             chunk_done(&mut self.memory, progress, chunk.records.len())?;
+            notes.passed(chunk.records, || self.seen());
         }
         Ok(())
     }
 
     /// As [`Replay::run`], with an end of the period after every `period` references; no record crosses it.
-    fn run_in_periods(&mut self, cell: Cell, period: u64) -> Result<(), SimError> {
+    fn run_in_periods(
+        &mut self,
+        cell: Cell,
+        period: u64,
+        notes: &mut Notes<'_, Seen<O, A>>,
+    ) -> Result<(), SimError> {
         let (mut left_in_period, progress) = (period, cell.progress);
         let mut chunks = cell.chunks::<P>(0);
-        while let Some(chunk) = chunks.next()? {
+        while let Some(chunk) = chunks.next(notes.until_next(CHUNK_RECORDS))? {
             self.memory.take_more_pages(chunk.pages);
             self.told.enter(chunk.run_lengths, chunk.next_use);
             let mut lengths = chunk.run_lengths.into_iter().flat_map(RunLengths::iter);
@@ -437,15 +479,26 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
                 }
             }
             chunk_done(&mut self.memory, progress, chunk.records.len())?;
+            notes.passed(chunk.records, || self.seen());
         }
         Ok(())
     }
 
-    fn finish(self) -> (Counts, O, A) {
-        let Counted { misses, write_misses, dirty_evictions, write_backs, .. } = self.counted;
+    /// What was counted so far.
+    fn seen(&self) -> Seen<O, A> {
+        (self.counts(0), self.observer.seen(), self.admission.seen())
+    }
+
+    /// What was counted, at the end of the trace.
+    fn seen_at_end(&self) -> Seen<O, A> {
         let dirty = if self.options.flush_at_end { self.memory.dirty_pages() } else { 0 };
+        (self.counts(dirty.into()), self.observer.seen(), self.admission.seen())
+    }
+
+    fn counts(&self, flush_writes: u64) -> Counts {
+        let Counted { misses, write_misses, dirty_evictions, write_backs, .. } = self.counted;
         let evictions = misses - u64::from(self.memory.resident_pages());
-        let counts = Counts {
+        Counts {
             read_misses: misses - write_misses,
             write_misses,
             bypassed_reads: self.counted.bypassed_reads,
@@ -457,10 +510,9 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
             clean_evictions: evictions - dirty_evictions,
             dirty_evictions,
             write_backs,
-            flush_writes: u64::from(dirty),
+            flush_writes,
             permission_faults: self.told.permission_faults(),
-        };
-        (counts, self.observer, self.admission)
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod cell;
 mod course;
 mod life;
 mod options;
+mod parts;
 mod placement;
 mod queued_drive;
 mod requests;
@@ -22,7 +23,9 @@ mod watch;
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
-use clockhand_device::flash::{Drive, Mapping, Precondition, Preconditioned, Separation, Wear};
+use clockhand_device::flash::{
+    Counters, Drive, Mapping, Precondition, Preconditioned, Separation, Wear,
+};
 use clockhand_device::{Exact, FlashTimes, Ssd};
 use clockhand_policy::Ratio;
 use clockhand_policy::buffer::catalog::{BufferSpec, ResolvedBuffer};
@@ -34,6 +37,7 @@ use cell::{Cell, Finished, Unobserved};
 pub use course::Repeat;
 use life::Life;
 pub use options::SsdOptions;
+use parts::{RunCuts, SsdCounts};
 pub use placement::AddressMap;
 use placement::{Placed, Space, place};
 use requests::RequestList;
@@ -46,6 +50,7 @@ pub use watch::{
     StepEvent, WatchedBuffers, WorkOfDrive, watch_buffers,
 };
 
+use crate::intervals::{Cuts, Intervals, Part, Rows};
 use crate::pricing::policy_ratio;
 use crate::study::{ReadTrace, Selection, Study, check_given, run_study};
 use crate::{MemorySize, Phase, Progress, SimError, TraceInput};
@@ -83,6 +88,8 @@ pub struct SsdExperiment {
     pub seed: u64,
     /// How it is timed, if it is.
     pub timing: Option<SsdTiming>,
+    /// From where counts are taken, and whether for each interval too; of runs that are not timed.
+    pub intervals: Intervals,
     /// Threads; all cores if `None`.
     pub jobs: Option<usize>,
 }
@@ -94,7 +101,7 @@ pub struct SsdTiming {
     pub arrivals: Vec<(String, TimedArrivals)>,
     /// Whether a time that is below the one before becomes that.
     pub clamps_times: bool,
-    /// Nanoseconds of the windows whose rows are wanted instead of those of whole runs.
+    /// Nanoseconds of the windows whose rows are wanted too.
     pub window_ns: Option<u64>,
     /// Whether a row per request is wanted.
     pub keeps_latencies: bool,
@@ -103,12 +110,14 @@ pub struct SsdTiming {
 /// A row and what does not fit into one.
 #[derive(Clone, Debug)]
 pub struct SsdCell {
-    /// The row.
+    /// The row; after a warm-up only what [`SsdRow::PART_COLUMNS`] names has a meaning.
     pub row: SsdRow,
+    /// Whether counts began after a warm-up.
+    pub is_part: bool,
     /// How often blocks were erased.
     pub wear: Wear,
-    /// The rows of its windows, if they are wanted instead; only what [`SsdRow::WINDOW_COLUMNS`] names has a meaning.
-    pub windows: Vec<SsdRow>,
+    /// The rows of its intervals, if they are asked for; only what [`SsdRow::told_columns`] names has a meaning.
+    pub intervals: Vec<SsdRow>,
     /// A row for each request, if that is wanted.
     pub latencies: LatencyRows,
     /// What requests waited for, if it is timed.
@@ -170,6 +179,11 @@ pub fn check_ssd(experiment: &SsdExperiment) -> Result<(), SimError> {
 fn check(experiment: &SsdExperiment) -> Result<(), SimError> {
     check_given(&experiment.ssds, "drive", "--ssd NAME")?;
     check_given(&experiment.buffers, "write buffer", "--buffer NAME:total=SIZE")?;
+    if experiment.repeat != Repeat::Times(1) && !experiment.intervals.is_off() {
+        return Err(SimError::Usage(
+            "--warm-up and --every are of a trace that runs once; leave out --repeat".to_owned(),
+        ));
+    }
     if experiment.endurance_erases == Some(0) {
         return Err(SimError::Usage("--endurance is 0; give erases per block, from 1".to_owned()));
     }
@@ -298,13 +312,12 @@ impl AgedSsd {
     }
 
     /// How long all operations of a drive take one after the other, if its profile states the times.
-    fn device_busy_us(&self, drive: &Drive) -> Option<f64> {
+    fn device_busy_us(&self, counters: &Counters) -> Option<f64> {
         let FlashTimes { read_us, program_us, erase_us } = self.ssd.times();
         // The times of an SLC region are others, and counts do not say which operations were there.
         if self.ssd.options().mapping.slc().is_some() {
             return None;
         }
-        let counters = drive.counters();
         let operations = [
             (counters.flash_reads(), read_us?),
             (counters.flash_programs(), program_us?),
@@ -381,6 +394,7 @@ impl<'a> Study for SsdStudy<'a> {
         let timing = self.experiment.timing.as_ref();
         let ways = timing.map_or(&[][..], |timing| &timing.arrivals);
         let keeps_times = ways.iter().any(|(_, way)| matches!(way, TimedArrivals::Trace(_)));
+        let keeps_times = keeps_times || !self.experiment.intervals.is_off();
         let list = RequestList::read(input, keeps_times, progress)?;
         let place = |ssd: &AgedSsd| place(&input.name(), &list, ssd.space(), self.experiment.map);
         let placed = self.ssds.iter().map(place).collect::<Result<Vec<_>, _>>()?;
@@ -438,11 +452,19 @@ impl<'a> Study for SsdStudy<'a> {
             if let Some(timing) = &self.experiment.timing {
                 return on.timed(cell, timing, &trace.arrivals[cell.arrivals], progress);
             }
-            let finished = on.counted(cell, self.experiment.repeat, progress)?;
-            let row = on.row(cell.spec, &cell.resolved, &finished);
-            let (windows, latencies) = (Vec::new(), LatencyRows::default());
-            let wear = finished.drive.wear();
-            Ok(SsdCell { row, wear, windows, latencies, detail: None })
+            let cuts = RunCuts::new(&self.experiment.intervals, on.name, on.list, on.trace)?;
+            let repeat = self.experiment.repeat;
+            let finished = on.counted(cell, repeat, &cuts.of_ranges, progress)?;
+            let is_part = !cuts.of_ranges.is_empty();
+            let row = |_: &Part<'_>, counts: &SsdCounts| {
+                let row = on.row(cell.spec, &cell.resolved, &finished, counts);
+                if is_part { parts::without_wear(row) } else { row }
+            };
+            let facts = trace.facts();
+            let Rows { row, intervals } = finished.noted.rows(&cuts.of_references, &facts, row);
+            let latencies = LatencyRows::default();
+            let (wear, detail) = (finished.drive.wear(), None);
+            Ok(SsdCell { row, is_part, wear, intervals, latencies, detail })
         };
         task.iter().map(run).collect()
     }
@@ -508,12 +530,13 @@ impl OnDrive<'_> {
         &self,
         cell: &BufferOnDrive<'_>,
         repeat: Repeat,
+        cuts: &Cuts,
         progress: &Progress,
     ) -> Result<Finished, SimError> {
         let (drive, _) = self.ssd.drive(self.experiment, progress)?;
         let (trace, drive, drain) = (self.trace, drive.clone(), self.experiment.drain);
         let (ssd, observer) = (&self.ssd.written, &mut Unobserved);
-        cell.resolved.build(Cell { trace, ssd, drive, drain, repeat, progress, observer })
+        cell.resolved.build(Cell { trace, ssd, drive, drain, repeat, cuts, progress, observer })
     }
 
     /// A cell in time.
@@ -528,7 +551,10 @@ impl OnDrive<'_> {
         // The decisions, and so when they become steady, do not depend on time.
         let repetitions = match repeat {
             Repeat::Times(times) => times,
-            Repeat::UntilSteady => self.counted(cell, repeat, progress)?.course.repetitions(),
+            Repeat::UntilSteady => {
+                let cuts = Cuts::default();
+                self.counted(cell, repeat, &cuts, progress)?.course.repetitions()
+            }
         };
         arrivals.check_last(self.name, repetitions, timed::count(self.trace))?;
         let settings = cell.resolved.settings();
@@ -549,13 +575,15 @@ impl OnDrive<'_> {
         let records = false;
         let replay = TimedCell { trace, arrivals, drive, drain, repeat, wanted, progress, records };
         let TimedFinished { finished, timed, .. } = cell.resolved.build(replay)?;
-        let mut row = self.row(cell.spec, &cell.resolved, &finished);
+        let counts = finished.noted.as_whole();
+        let mut row = self.row(cell.spec, &cell.resolved, &finished, counts);
         let (written, _) = &timing.arrivals[cell.arrivals];
         columns::fill(&mut row, written, arrivals.arrivals(), &timed);
-        let windows = timed.windows.iter().map(|window| columns::window_row(&row, window));
+        let intervals = timed.windows.iter().map(|window| columns::window_row(&row, window));
         Ok(SsdCell {
-            windows: windows.collect(),
+            intervals: intervals.collect(),
             row,
+            is_part: false,
             wear: finished.drive.wear(),
             latencies: timed.latencies,
             detail: Some(timed.detail),
@@ -587,20 +615,23 @@ impl OnDrive<'_> {
         Ok(spec.resolve(size, self.ssd.cost_ratio()?)?)
     }
 
-    fn row(&self, spec: &BufferSpec, resolved: &ResolvedBuffer, finished: &Finished) -> SsdRow {
+    fn row(
+        &self,
+        spec: &BufferSpec,
+        resolved: &ResolvedBuffer,
+        finished: &Finished,
+        (counts, (flash, mapping)): &SsdCounts,
+    ) -> SsdRow {
         let OnDrive { experiment, trace, ssd, .. } = self;
-        let Finished { counts, drive, course } = finished;
-        let repetitions = u64::from(course.repetitions());
-        let references = repetitions * trace.references;
-        let write_references = repetitions * trace.write_references;
+        let Finished { drive, course, .. } = finished;
+        let write_references = counts.write_hits + counts.write_misses;
+        let references = write_references + counts.read_hits + counts.read_misses;
         let logical_pages = drive.capacity().logical_pages;
-        let flash = drive.counters();
         let wear = drive.wear();
         let hits = counts.read_hits + counts.write_hits;
         let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
         let life = Life::new(self, finished);
         let steady = course.steady(flash.erases);
-        let mapping = drive.mapping_counts();
         let kind = &ssd.ssd.options().mapping;
         let of_log_blocks = matches!(kind, Mapping::Bast(_) | Mapping::Fast(_));
         let of_map_on_flash = matches!(kind, Mapping::Dftl(_));
@@ -653,7 +684,7 @@ impl OnDrive<'_> {
             drive_writes: flash.host_writes as f64 / logical_pages as f64,
             is_steady: steady.is_some(),
             steady_waf: steady.map(|steady| steady.write_amplification),
-            device_busy_us: ssd.device_busy_us(drive),
+            device_busy_us: ssd.device_busy_us(flash),
             switch_merges: of_log_blocks.then_some(mapping.switch_merges),
             partial_merges: of_log_blocks.then_some(mapping.partial_merges),
             full_merges: of_log_blocks.then_some(mapping.full_merges),

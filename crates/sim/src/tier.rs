@@ -33,6 +33,7 @@ pub use row::TierRow;
 use study::TierStudy;
 
 use crate::contestant::explained;
+use crate::intervals::{Intervals, Rows};
 use crate::study::{Selection, run_study};
 use crate::{Contestant, MemorySize, Progress, ReadTrace, SimError, TraceInput};
 
@@ -167,6 +168,8 @@ pub struct TierExperiment {
     pub page_sizes_bytes: Vec<u64>,
     /// Seed of policies that draw random numbers.
     pub seed: u64,
+    /// From where counts are taken, and whether for each interval too.
+    pub intervals: Intervals,
     /// Threads; all cores if `None`.
     pub jobs: Option<usize>,
 }
@@ -176,8 +179,16 @@ pub struct TierExperiment {
 pub struct TierResult {
     /// The row.
     pub row: TierRow,
+    /// The rows of its intervals, if they are asked for.
+    pub intervals: Vec<TierRow>,
     /// What happened over time.
     pub course: TierCourse,
+}
+
+impl TierResult {
+    fn new(Rows { row, intervals }: Rows<TierRow>, course: TierCourse) -> Self {
+        TierResult { row, intervals, course }
+    }
 }
 
 /// The results of an experiment and the facts that belong to them.

@@ -29,17 +29,18 @@ use clockhand_trace::{bytes_text, bytes_with_unit};
 
 pub use geometry::{Replacement, TlbGeometry};
 pub use options::TranslateOptions;
-use paging::PagingRules;
+use paging::{PagingCounts, PagingRules};
 use price::{PricedStorage, mean_times};
 pub use price::{Storage, TranslationTimes};
 use reading::{PreparedSize, read_sizes};
 use replay::{CellCounts, Replay};
 pub use row::TranslateRow;
 use space::Promotion;
-use translator::MOST_LEVELS;
 pub use translator::TlbLevels;
+use translator::{MOST_LEVELS, TranslationCounts};
 
 use crate::contestant::kind_word;
+use crate::intervals::{Intervals, Noted, Part, Rows};
 use crate::pricing::Pricing;
 use crate::study::{Selection, Study, check_given, run_study};
 use crate::{Contestant, MemorySize, Progress, ReadTrace, SimError, TraceInput};
@@ -126,6 +127,8 @@ pub struct TranslateExperiment {
     pub flush_on_switch: bool,
     /// Seed of policies and TLBs that draw random numbers.
     pub seed: u64,
+    /// From where counts are taken, and whether for each interval too.
+    pub intervals: Intervals,
     /// Threads; all cores if `None`.
     pub jobs: Option<usize>,
 }
@@ -135,6 +138,8 @@ pub struct TranslateExperiment {
 pub struct TranslateOutcome {
     /// One row per cell.
     pub rows: Vec<TranslateRow>,
+    /// The rows of the cells' intervals, if they are asked for.
+    pub intervals: Vec<TranslateRow>,
     /// One entry per trace; its pages are those of the first page size.
     pub traces: Vec<ReadTrace>,
     /// The devices, in the order given, and what a page of the first page size costs on each.
@@ -161,14 +166,17 @@ pub fn run_translate(
 /// Those of [`run_translate`], and a cell that there is not.
 pub fn run_translate_cells(
     experiment: &TranslateExperiment,
-    selection: &Selection<'_, TranslateRow>,
+    selection: &Selection<'_, Rows<TranslateRow>>,
     progress: &Progress,
 ) -> Result<TranslateOutcome, SimError> {
     check_given(&experiment.traces, "trace", "a file")?;
     let study = TranslateStudy::new(experiment)?;
-    let (mut rows, mut traces) = (Vec::new(), Vec::new());
-    let take = |sizes: Vec<PreparedSize>, finished: Vec<TranslateRow>| {
-        rows.extend(finished);
+    let (mut rows, mut intervals, mut traces) = (Vec::new(), Vec::new(), Vec::new());
+    let take = |sizes: Vec<PreparedSize>, finished: Vec<Rows<TranslateRow>>| {
+        for of_cell in finished {
+            rows.push(of_cell.row);
+            intervals.extend(of_cell.intervals);
+        }
         traces.extend(sizes.into_iter().next().map(|size| size.trace));
     };
     run_study(&study, &experiment.traces, experiment.jobs, progress, selection, take)?;
@@ -177,7 +185,8 @@ pub fn run_translate_cells(
         (Storage::Device(written), Some((device, cost))) => Some((written, device, cost)),
         _ => None,
     };
-    Ok(TranslateOutcome { rows, traces, devices: first.into_iter().filter_map(device).collect() })
+    let devices = first.into_iter().filter_map(device).collect();
+    Ok(TranslateOutcome { rows, intervals, traces, devices })
 }
 
 /// Checks what can be known of an experiment before a trace is read.
@@ -286,7 +295,7 @@ impl Study for TranslateStudy<'_> {
     /// By page size.
     type Prepared = Vec<PreparedSize>;
     type Cell = TranslateCell;
-    type Finished = TranslateRow;
+    type Finished = Rows<TranslateRow>;
 
     fn prepare(&self, input: &TraceInput, progress: &Progress) -> Result<Self::Prepared, SimError> {
         read_sizes(self.experiment, &self.policies, &self.priced, input, progress)
@@ -351,9 +360,14 @@ impl Study for TranslateStudy<'_> {
         sizes: &Self::Prepared,
         task: &[&TranslateCell],
         progress: &Progress,
-    ) -> Result<Vec<TranslateRow>, SimError> {
-        let counts = self.replay(&sizes[task[0].page_size], task[0], progress)?;
-        Ok(task.iter().map(|cell| self.row(&sizes[cell.page_size], cell, &counts)).collect())
+    ) -> Result<Vec<Rows<TranslateRow>>, SimError> {
+        let prepared = &sizes[task[0].page_size];
+        let noted = self.replay(prepared, task[0], progress)?;
+        let rows = |cell: &&TranslateCell| {
+            let row = |part: &Part<'_>, counts: &CellCounts| self.row(prepared, cell, part, counts);
+            noted.rows(&prepared.cuts, &prepared.trace, row)
+        };
+        Ok(task.iter().map(rows).collect())
     }
 }
 
@@ -373,10 +387,11 @@ impl<'a> TranslateStudy<'a> {
         prepared: &PreparedSize,
         cell: &TranslateCell,
         progress: &Progress,
-    ) -> Result<CellCounts, SimError> {
+    ) -> Result<Noted<CellCounts>, SimError> {
         let experiment = self.experiment;
         let Some((view, space)) = prepared.view_for(&cell.resolved) else {
-            return Ok((Default::default(), vec![Default::default(); experiment.tlbs.len()]));
+            let of_tlbs = vec![TranslationCounts::default(); experiment.tlbs.len()];
+            return Ok(Noted::whole((PagingCounts::default(), of_tlbs)));
         };
         let is_offline = cell.resolved.entry().kind == Kind::Offline;
         let replay = Replay {
@@ -392,6 +407,7 @@ impl<'a> TranslateStudy<'a> {
             tlbs: &experiment.tlbs,
             walk_cache: experiment.walk_cache,
             seed: experiment.seed,
+            cuts: &prepared.cuts,
             progress,
         };
         replay.run_under(&cell.resolved)
@@ -401,6 +417,7 @@ impl<'a> TranslateStudy<'a> {
         &self,
         prepared: &PreparedSize,
         cell: &TranslateCell,
+        part: &Part<'_>,
         (paging, translations): &CellCounts,
     ) -> TranslateRow {
         let experiment = self.experiment;
@@ -408,13 +425,13 @@ impl<'a> TranslateStudy<'a> {
         let (levels, translation) = (experiment.tlbs[cell.tlb], &translations[cell.tlb]);
         let priced = &self.priced[cell.page_size][cell.storage];
         let times = mean_times(
-            trace.references,
+            part.references,
             paging,
             (translation, levels.second.is_some()),
             &experiment.times,
             (priced, experiment.charge_write_back),
         );
-        let tlb_hits = trace.references - translation.tlb_misses;
+        let tlb_hits = part.references - translation.tlb_misses;
         let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
         let (storage_ratio, device) = match &priced.storage {
             Storage::Ratio(ratio) => {
@@ -427,7 +444,7 @@ impl<'a> TranslateStudy<'a> {
             page_bytes: prepared.page_bytes,
             tlb_entries: levels.first.entries(),
             frames: cell.frames.into(),
-            references: trace.references,
+            references: part.references,
             tlb_hits,
             tlb_misses: translation.tlb_misses,
             page_faults: paging.page_faults,
@@ -453,16 +470,19 @@ impl<'a> TranslateStudy<'a> {
             policy_resolved: cell.resolved.to_string(),
             tlb: levels.first.to_string(),
             tlb2: levels.second.map(|second| second.to_string()),
-            read_references: trace.read_references,
-            write_references: trace.write_references,
-            hits: trace.references - paging.page_faults,
+            read_references: part.read_references,
+            write_references: part.write_references,
+            hits: part.references - paging.page_faults,
             evictions: paging.evictions,
-            tlb_hit_ratio: share(tlb_hits, trace.references),
-            page_fault_ratio: share(paging.page_faults, trace.references),
+            tlb_hit_ratio: share(tlb_hits, part.references),
+            page_fault_ratio: share(paging.page_faults, part.references),
             footprint_pages: trace.footprint_pages.into(),
             memory_share: share(cell.frames.into(), trace.footprint_pages.into()),
             device_resolved: priced.device.as_ref().map(|(device, _)| device.resolved()),
             skipped_requests: trace.report.skipped_records,
+            interval: None,
+            from_reference: None,
+            from_us: None,
         }
     }
 }

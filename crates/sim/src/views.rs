@@ -9,6 +9,7 @@ use clockhand_policy::catalog::{Kind, ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
 use clockhand_trace::{Folding, Numbering, PageCounts, PageView, PageViewBuilder, ReadReport};
 
+use crate::intervals::{Arrivals, ArrivalsAtSizes, Cuts, Intervals};
 use crate::next_use::NextUse;
 use crate::{Contestant, Progress, ReadTrace, SimError, TraceInput};
 
@@ -120,12 +121,18 @@ impl View {
 pub(crate) struct Views {
     pub(crate) trace: ReadTrace,
     views: Vec<View>,
+    arrivals: Arrivals,
 }
 
 impl Views {
     /// Views that were made of one reading of a trace.
-    pub(crate) fn of(trace: ReadTrace, views: Vec<View>) -> Self {
-        Views { trace, views }
+    pub(crate) fn of(trace: ReadTrace, views: Vec<View>, arrivals: Arrivals) -> Self {
+        Views { trace, views, arrivals }
+    }
+
+    /// Where counts are noted; the trace was read with the intervals that are asked for.
+    pub(crate) fn cuts(&self, intervals: &Intervals) -> Result<Cuts, SimError> {
+        intervals.cuts(&self.trace.name, self.trace.references, &self.arrivals)
     }
 
     /// The view with this folding, if the trace was read for it.
@@ -151,7 +158,8 @@ impl Views {
 
     /// The memory that they take.
     pub(crate) fn memory_bytes(&self) -> u64 {
-        self.views.iter().map(|view| view.pages.memory_bytes()).sum()
+        let views = self.views.iter().map(|view| view.pages.memory_bytes());
+        views.sum::<u64>() + self.arrivals.memory_bytes()
     }
 
     /// Records of a view; all have about as many.
@@ -167,8 +175,18 @@ pub(crate) fn read(
     foldings: &[Folding],
     progress: &Progress,
 ) -> Result<Views, SimError> {
-    let mut views = read_at(input, None, &[page_bytes], foldings, Numbering::ByAddress, progress)?;
+    let wanted = Wanted { page_sizes_bytes: &[page_bytes], foldings, keeps_times: false };
+    let mut views = read_at(input, None, wanted, Numbering::ByAddress, progress)?;
     Ok(views.pop().expect("one page size gives one entry"))
+}
+
+/// Which views of a trace are wanted.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) page_sizes_bytes: &'a [u64],
+    pub(crate) foldings: &'a [Folding],
+    /// Whether warm-ups or intervals are asked for, so that it matters when references come.
+    pub(crate) keeps_times: bool,
 }
 
 /// Reads a trace once and makes its views at several page sizes, in their order; in memory, or in files in the folder
@@ -176,8 +194,7 @@ pub(crate) fn read(
 pub(crate) fn read_at(
     input: &TraceInput,
     scratch: Option<&Path>,
-    page_sizes_bytes: &[u64],
-    foldings: &[Folding],
+    wanted: Wanted<'_>,
     numbering: Numbering,
     progress: &Progress,
 ) -> Result<Vec<Views>, SimError> {
@@ -188,26 +205,25 @@ pub(crate) fn read_at(
             None => builder,
         }
     };
-    read_made(input, page_sizes_bytes, foldings, made, progress)
+    read_made(input, wanted, made, progress)
 }
 
 /// The same in memory and by address, with the requests of several pages.
 pub(crate) fn read_with_requests(
     input: &TraceInput,
-    page_sizes_bytes: &[u64],
-    foldings: &[Folding],
+    wanted: Wanted<'_>,
     progress: &Progress,
 ) -> Result<Vec<Views>, SimError> {
-    read_made(input, page_sizes_bytes, foldings, PageViewBuilder::with_requests, progress)
+    read_made(input, wanted, PageViewBuilder::with_requests, progress)
 }
 
 fn read_made(
     input: &TraceInput,
-    page_sizes_bytes: &[u64],
-    foldings: &[Folding],
+    wanted: Wanted<'_>,
     made: impl Fn(PageViewBuilder) -> PageViewBuilder,
     progress: &Progress,
 ) -> Result<Vec<Views>, SimError> {
+    let Wanted { page_sizes_bytes, foldings, keeps_times } = wanted;
     let views = (page_sizes_bytes.len() * foldings.len()).max(1) as u64;
     let limit_bytes = input.memory_limit_bytes() / views;
     let mut builders = Vec::new();
@@ -216,19 +232,21 @@ fn read_made(
             builders.push(made(PageViewBuilder::new(page_bytes, folding)?.within(limit_bytes)));
         }
     }
+    let mut arrivals = ArrivalsAtSizes::new(keeps_times, page_sizes_bytes, limit_bytes);
     let report = input.for_each_batch(progress, &mut |batch| {
         builders.iter_mut().for_each(|builder| builder.extend(batch));
+        arrivals.extend(batch)?;
         builders.iter().try_for_each(PageViewBuilder::check_room)
     })?;
     let mut read = Vec::new();
     let mut builders = builders.into_iter();
-    for _ in page_sizes_bytes {
+    for arrivals in arrivals.finish() {
         let mut views = Vec::new();
         for builder in builders.by_ref().take(foldings.len()) {
             views.push(View::new(builder.finish_watched(progress)?));
         }
         let trace = read_trace(input, &report, Some(&views[0].pages));
-        read.push(Views { trace, views });
+        read.push(Views { trace, views, arrivals });
     }
     Ok(read)
 }

@@ -18,7 +18,7 @@ from clockhand.command.output import (
     share_text,
 )
 from clockhand.command.reading import with_reading
-from clockhand.command.study import compared, run_shown, with_options
+from clockhand.command.study import compared, print_intervals, run_shown, with_options
 from clockhand.studies.filecache.findings import BOUND, by_device, findings, group_label, groups
 from clockhand.studies.filecache.run import FILE_CACHE, FileCacheRun, break_even_of
 from clockhand.study.options import options_of
@@ -77,6 +77,8 @@ def _filecache(
     run = run_shown(FILE_CACHE, traces, options, jobs, reading)
     files = run.report_files(report, plots, marked)
     shown = partial(print_tables, run, even=even if only_break_even else None)
+    if options["every"] is not None:
+        shown = partial(print_intervals, run)
     deliver(run.rows, format, out, shown, files, plots)
 
 

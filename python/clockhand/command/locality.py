@@ -37,7 +37,8 @@ Rows = Annotated[
     str | None,
     typer.Option(
         help=f"Which table to write: {', '.join(KINDS)}; summary, or miss-curve with --sample. "
-        "window, with --frames or --memory: what windows of CFLRU would save."
+        "intervals, with --every, if that is given. window, with --frames or --memory: what "
+        "windows of CFLRU would save."
     ),
 ]
 Frames = Annotated[int | None, typer.Option(help="With --rows window: page frames of LRU.")]
@@ -85,7 +86,11 @@ def _locality(
         return
     if frames is not None or memory is not None:
         raise UsageError("--frames and --memory are for the window study; add --rows window")
-    name = rows or ("summary" if options["sample"] is None else "miss-curve")
+    has_intervals = options["every"] is not None or options["warm_up"] is not None
+    if rows == "intervals" and not has_intervals:
+        raise UsageError("--rows intervals needs their length; add --every, such as --every 10000")
+    usual = "summary" if options["sample"] is None else "miss-curve"
+    name = rows or ("intervals" if has_intervals else usual)
     if name not in KINDS:
         raise UsageError(f"--rows {name!r} is unknown; give one of {', '.join(KINDS)}, window")
     check_outputs(out, report, plots)
@@ -99,7 +104,7 @@ def _locality(
     columns = found.columns(name)
 
     def print_for_people(console: Console) -> None:
-        if rows is None:
+        if rows is None and not has_intervals:
             print_tables(found, console)
         else:
             print_table(name, found.table(name), console)
@@ -117,6 +122,8 @@ def _study_of(
     """Return the study with the tables that are shown or written."""
     if report is not None or plots is not None:
         return LOCALITY
+    if name == "intervals":
+        return locality_with((name,))
     if rows is None:
         return locality_with(("summary", "miss-curve"))
     return locality_with((name,) if name == "miss-curve" else (name, "summary"))

@@ -35,7 +35,7 @@ from clockhand.command.output import (
 )
 from clockhand.command.own_policies import with_libraries
 from clockhand.command.reading import with_reading
-from clockhand.command.study import compared, run_shown, with_options
+from clockhand.command.study import compared, print_intervals, run_shown, with_options
 from clockhand.studies.pages.comparison import (
     SETTING_COLUMNS,
     bracket_sentence,
@@ -93,7 +93,11 @@ def _simulate(
     if gauges is not None:
         files[gauges] = encoded_gauges(simulation.gauges, gauges)
     records = simulation.records
-    print_for_people = partial(print_rows, records, simulation.facts)
+    print_for_people = (
+        partial(print_rows, records, simulation.facts)
+        if options["every"] is None
+        else partial(print_intervals, simulation)
+    )
     untabled = Untabled(records, lambda: rows_as_columns(kinds("pages"), records))
     deliver(lambda: simulation.rows, format, out, print_for_people, files, plots, untabled=untabled)
 

@@ -22,11 +22,14 @@ from clockhand.command.output import (
     check_outputs,
     command_line,
     deliver,
+    print_table,
     say,
 )
 from clockhand.command.own_policies import with_libraries
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
+from clockhand.report.reported import INTERVAL
+from clockhand.study.facts import trace_label
 from clockhand.study.options import Option, options_of
 from clockhand.study.run import Study, run_study
 from clockhand.traces import Reading
@@ -139,7 +142,12 @@ def study_command(
         marked = check_highlight(highlight, compared(study, options), report, plots)
         run = run_shown(study, traces, options, jobs, reading)
         files = run.report_files(report, plots, marked)
-        deliver(run.rows, format, out, partial(print_tables, run), files, plots)
+        shown = (
+            partial(print_tables, run)
+            if options["every"] is None
+            else partial(print_intervals, run)
+        )
+        deliver(run.rows, format, out, shown, files, plots)
 
     command.__doc__ = summary
     if not highlights:
@@ -148,6 +156,15 @@ def study_command(
         vars(command)["__signature__"] = signature.replace(parameters=kept)
     whole = with_reading(with_options(name)(command))
     return with_libraries(whole) if "policy" in options_of(name) else whole
+
+
+def print_intervals(run: Any, console: Console) -> None:
+    """Print the rows of intervals, a table per trace."""
+    leading = [*INTERVAL, *(name for name in run.leading if name != "trace")]
+    for rows in run.rows.partition_by("trace", maintain_order=True):
+        shown = rows.select(name for name in leading if name in rows.columns)
+        told = shown.select(column for column in shown if column.null_count() < len(column))
+        print_table(f"{trace_label(rows['trace'][0], run.facts)}, by interval", told, console)
 
 
 def compared(study: Study[Any], options: dict[str, Any]) -> list[str]:

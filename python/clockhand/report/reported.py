@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from clockhand.report.canvas import Spec
 
 
+INTERVAL = ("interval", "from_reference", "from_us")
+"""The columns that tell which interval a row is of."""
+
+
 class Reported(ABC):
     """A result with a report and figures, which are made when they are asked for.
 
@@ -128,9 +132,17 @@ class ReportedRows(Reported):
 
     Attributes:
         leading: These columns; those that the rows lack are left out.
+        cells: A row per cell, where ``rows`` may be those of intervals.
     """
 
     leading: ClassVar[Sequence[str]]
+    cells: "pl.DataFrame"
+
+    @property
+    def intervals(self) -> "pl.DataFrame | None":
+        """The rows of intervals, if they were asked for."""
+        return None if self.rows is self.cells else self.rows
 
     def _leading(self) -> "pl.DataFrame":
-        return self.rows.select(name for name in self.leading if name in self.rows.columns)
+        shown = self.leading if self.intervals is None else (*self.leading, *INTERVAL)
+        return self.rows.select(name for name in shown if name in self.rows.columns)

@@ -10,6 +10,7 @@ from clockhand import _engine
 from clockhand.study.calls import READING, RUN
 from clockhand.study.columns import schema
 from clockhand.study.facts import equivalent_command, origin_of
+from clockhand.study.intervals import cells_of, intervals_or_cells
 from clockhand.study.limits import MAXIMUM_JOBS, check_range
 from clockhand.study.options import checked, options_of
 from clockhand.study.progress import Watching, watched
@@ -37,8 +38,9 @@ class Ran:
     """What the run of a study gave.
 
     Attributes:
-        table: Makes the table of its rows, which a command that only prints them does without: to
-            import what makes it takes longer than a small trace. It can be pickled, as results are.
+        table: Makes the table of its rows, those of intervals too, which a command that only prints
+            them does without: to import what makes it takes longer than a small trace. It can be
+            pickled, as results are.
         facts: How they were made.
         warnings: What the readers passed over or assumed, one sentence each.
         result: The engine's result.
@@ -50,14 +52,24 @@ class Ran:
     result: Mapping[str, Any]
 
     @cached_property
-    def rows(self) -> "pl.DataFrame":
-        """Its rows."""
+    def _all_rows(self) -> "pl.DataFrame":
         return self.table()
 
     @cached_property
+    def cells(self) -> "pl.DataFrame":
+        """A row per cell."""
+        return cells_of(self._all_rows)
+
+    @cached_property
+    def rows(self) -> "pl.DataFrame":
+        """The rows of its intervals if they were asked for, else those of its cells."""
+        rows = intervals_or_cells(self._all_rows)
+        return self.cells if rows is self._all_rows else rows
+
+    @cached_property
     def records(self) -> Records:
-        """Its rows, as the engine gave them."""
-        records: Records | None = self.result.get("rows")
+        """The same, as the engine gave them."""
+        records: Records | None = self.result.get("intervals") or self.result.get("rows")
         return self.rows.to_dicts() if records is None else records
 
 
@@ -238,7 +250,8 @@ def run_study(
         windows = predicted_windows(trace_sources, rows, study.page_bytes(rows), options["device"])
         if windows:
             facts["predicted_windows"] = windows
-    table = partial(_table, result["rows"], study.own_schema or partial(schema, study.name))
+    records = [*result["rows"], *result.get("intervals", ())]
+    table = partial(_table, records, study.own_schema or partial(schema, study.name))
     return study.made(Ran(table, facts, reading_warnings(result["traces"]), result))
 
 

@@ -46,7 +46,10 @@ FACTS = "clockhand_facts"
 TOLD = {"command", "version", "created", "seed", "traces"}
 """What the facts of every part tell."""
 
-NEWER_COLUMNS = ("permission_faults", *SAMPLE_COLUMNS, "skipped_requests", *DETAILS)
+NEWER_COLUMNS = (
+    "permission_faults", *SAMPLE_COLUMNS, "skipped_requests", "interval", "from_reference",
+    "from_us", "intervals", *DETAILS,
+)  # fmt: skip
 """Columns that older parts lack; their cells have no value. What is newer and follows from others,
 as ``kind`` does from the policy, is made of them."""
 FIRST_DIGITS = 8

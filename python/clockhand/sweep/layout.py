@@ -21,6 +21,7 @@ from clockhand.studies.pages.run import PAGES as PAGES_STUDY
 from clockhand.studies.ssd.run import SSD
 from clockhand.studies.tier.run import TIER
 from clockhand.studies.translate.run import TRANSLATE
+from clockhand.study.intervals import intervals_or_cells
 from clockhand.study.options import Option
 from clockhand.study.run import Columns, Options, Study
 from clockhand.sweep.table import swept_options
@@ -97,8 +98,11 @@ class Layout(ABC):
         return self.study.label()
 
     def shown(self, cells: pl.DataFrame) -> pl.DataFrame:
-        """Return the rows that people and analyses see, without the columns that hold lists."""
-        return cells.drop(self.study.beside())
+        """Return the rows that people and analyses see, without the columns that hold lists.
+
+        They are those of intervals, if there are any.
+        """
+        return intervals_or_cells(cells).drop(self.study.beside())
 
     @property
     def options(self) -> Mapping[str, Option]:
@@ -157,7 +161,7 @@ class PagesLayout(Layout):
         )  # fmt: skip
         self.key = (
             "trace_sha256", "trace_format", "view", "policy_resolved", "frames", "page_bytes",
-            "device_resolved", "device_sha256", *self._keyed(), "numbers_version",
+            "device_resolved", "device_sha256", *self._keyed(), "interval", "numbers_version",
         )  # fmt: skip
         own = self.study.schema
         options = self.options
@@ -222,8 +226,15 @@ class GridLayout(Layout):
         self.study = study
         self.value = value
         self.order = (*order, "cell")
-        self.key = ("trace_sha256", "trace_format", "view", "cell", "numbers_version")
-        self.schema = {**study.schema, **study.beside(), **IDENTITY, "cell": pl.String, **ORIGIN}
+        self.key = ("trace_sha256", "trace_format", "view", "cell", "interval", "numbers_version")
+        self.schema = {
+            **study.schema,
+            **study.beside(),
+            "interval": pl.UInt64,
+            **IDENTITY,
+            "cell": pl.String,
+            **ORIGIN,
+        }
         self.depends_on_footprint = False
 
     def cells(self, options: Options, footprint_pages: int | None) -> list[Cell]:
@@ -324,6 +335,7 @@ _LOCALITY: Mapping[str, _Table] = {
     "working-set": _Table("mean_pages", ("window_references",), pl.col("op"),
                           ("all", "read", "write")),
     "recency": _Table("read_references", ("recency_pages",), pl.lit("all"), ("all",)),
+    "intervals": _Table("pages", ("interval",), pl.lit("all"), ("all",)),
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import polars as pl
 
 from clockhand._engine import ClockhandError, UsageError
 from clockhand.study.calls import in_python
+from clockhand.study.intervals import cells_of
 from clockhand.study.progress import described
 from clockhand.study.run import Ran, check_jobs, run_facts
 from clockhand.sweep.cluster import check_address, run_tasks
@@ -61,7 +62,7 @@ def reported(rows: pl.DataFrame, facts: Any, layout: Layout) -> Any:
     """
     rows, facts = with_settings_named(rows, facts, layout)
     study = layout.study
-    return study.made(Ran(rows.clone, facts, [], study.result_of(rows)))
+    return study.made(Ran(rows.clone, facts, [], study.result_of(cells_of(rows))))
 
 
 @in_python()
@@ -215,7 +216,7 @@ class _Run:
         self._trace = task.trace
         for facts in computed.facts:
             self._know(facts)
-        self._unwritten, self._unwritten_cells = rows, len(computed.rows)
+        self._unwritten, self._unwritten_cells = rows, _cells_among(computed.rows)
         self._warnings += [note for note in computed.notes if note not in self._warnings]
         self.flush()
 
@@ -238,7 +239,7 @@ class _Run:
         if self._unwritten or self._has_new_facts:
             self.dataset.append(self._unwritten, self._facts)
             self.done += self._unwritten_cells
-            self._computed += len(self._unwritten)
+            self._computed += _cells_among(self._unwritten)
             self._unwritten, self._unwritten_cells, self._has_new_facts = [], 0, False
         self._last_write_s = time.monotonic()
         self._show()
@@ -371,7 +372,8 @@ class _Run:
             ) -> None:
                 for cell, row in finished:
                     self._unwritten.append(row)
-                    self._unwritten_cells += planned[place(cell)]
+                    if row["interval"] is None:
+                        self._unwritten_cells += planned[place(cell)]
                 if time.monotonic() - self._last_write_s >= SECONDS_BETWEEN_PARTS:
                     self.flush()
 
@@ -426,10 +428,11 @@ class _Run:
         ]
         named = sorted({name for group in groups for cell in group.cells for name in cell.named})
         columns = ("trace", *named)
-        names = {name: layout.schema[name] for name in (*layout.key, *columns)}
+        key = [name for name in layout.key if name != "interval"]
+        names = {name: layout.schema[name] for name in (*key, *columns)}
         cells = self.dataset.cells().drop(columns)
-        rows = pl.DataFrame(planned, schema=names).join(
-            cells.with_columns(is_kept=True), on=layout.key, how="left", nulls_equal=True,
+        rows = pl.DataFrame(planned).select(pl.col(n).cast(k) for n, k in names.items()).join(
+            cells.with_columns(is_kept=True), on=key, how="left", nulls_equal=True,
             maintain_order="left",
         )  # fmt: skip
         if rows["is_kept"].null_count():
@@ -471,3 +474,8 @@ class _Run:
                 **windows_of(kept),
             }
         )
+
+
+def _cells_among(rows: Sequence[Mapping[str, Any]]) -> int:
+    """Return how many rows are of whole cells."""
+    return sum(row["interval"] is None for row in rows)

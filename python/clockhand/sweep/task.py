@@ -129,6 +129,7 @@ class Task:
             "trace_sha256": self.trace_sha256,
             "trace_format": self.told_format,
             "view": self.told_view,
+            "interval": None,
             "numbers_version": _engine.NUMBERS_VERSION,
         }
 
@@ -156,6 +157,7 @@ class _Reading:
     policies: tuple[str, ...]
     devices: tuple[str, ...]
     page_sizes: tuple[int, ...]
+    has_intervals: bool
 
     @classmethod
     def of(cls, task: Task) -> "_Reading":
@@ -167,6 +169,7 @@ class _Reading:
             tuple(dict.fromkeys(name for setting in settings for name in setting["policy"])),
             tuple(dict.fromkeys(setting["device"] for setting in settings)),
             tuple(dict.fromkeys(int(setting["page_size"]) for setting in settings)),
+            any(setting["every"] or setting["warm_up"] for setting in settings),
         )
 
     def read(self, source: _engine.TraceSource, watch: Watch) -> _engine.PreparedTrace:
@@ -179,8 +182,9 @@ class _Reading:
         """Read the trace beside the cells of another; none if there is no memory for both."""
         return present.read_beside(source, *self._wanted(), watch)
 
-    def _wanted(self) -> tuple[list[str], list[str], list[int]]:
-        return list(self.policies), list(self.devices), list(self.page_sizes)
+    def _wanted(self) -> tuple[list[str], list[str], list[int], bool]:
+        sizes = list(self.page_sizes)
+        return list(self.policies), list(self.devices), sizes, self.has_intervals
 
 
 @dataclass
@@ -188,7 +192,7 @@ class Computed:
     """What a task gave.
 
     Attributes:
-        rows: A row per cell, with the columns of the study's dataset.
+        rows: A row per cell, with the columns of the study's dataset, and one per interval.
         facts: What a report needs to know, by setting.
         notes: What the readers passed over or assumed, one sentence each.
         numbers: The version of the numbers.
@@ -325,7 +329,8 @@ class Run:
                 raise _engine.ClockhandError(
                     f"{planned}: its source changed while it ran; run the command again"
                 )
-            done.append((cell, {**row, **task.key(cell), **own}))
+            interval = {"interval": row.get("interval")}
+            done.append((cell, {**row, **task.key(cell), **interval, **own}))
         told(done)
 
     def _simulate(

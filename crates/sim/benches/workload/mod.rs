@@ -93,6 +93,7 @@ pub fn experiment(
 ) -> Experiment {
     let policy = Contestant::parse(policy).expect("a name of the catalog");
     Experiment {
+        intervals: clockhand_sim::Intervals::default(),
         traces: vec![TraceInput::Table { name: path.name().to_owned(), table: Arc::clone(table) }],
         policies: vec![policy; copies],
         seed: SEED,

@@ -7,6 +7,7 @@ use clockhand_policy::{Frames, Memory, Op, PageId};
 use super::history::History;
 use super::sketch::Sketch;
 use crate::SimError;
+use crate::intervals::Grows;
 
 /// A rule of admission, as a cell of the grid has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -100,6 +101,11 @@ pub(crate) trait Admission {
     const REFUSES: bool;
     /// Whether it is told of every reference and every miss, one by one.
     const HEARS_MISSES: bool;
+    /// What it counts.
+    type Seen: Grows;
+
+    /// What it has counted.
+    fn seen(&self) -> Self::Seen;
 
     /// A reference to a block, before it is known whether the block is in the cache.
     fn referenced(&mut self, block: PageId);
@@ -120,6 +126,9 @@ pub(crate) struct Everything;
 impl Admission for Everything {
     const REFUSES: bool = false;
     const HEARS_MISSES: bool = false;
+    type Seen = ();
+
+    fn seen(&self) {}
 
     #[inline]
     fn referenced(&mut self, _: PageId) {}
@@ -167,6 +176,9 @@ impl<'a> Selective<'a> {
 impl Admission for Selective<'_> {
     const REFUSES: bool = true;
     const HEARS_MISSES: bool = true;
+    type Seen = ();
+
+    fn seen(&self) {}
 
     #[inline]
     fn referenced(&mut self, block: PageId) {

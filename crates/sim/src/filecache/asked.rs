@@ -7,6 +7,7 @@ use clockhand_trace::SharedRequests;
 use rustc_hash::FxHashMap;
 
 use super::admission::Admission;
+use crate::intervals::grows;
 
 /// Which of the blocks that missed were moved by the request of another one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub(super) struct Asked {
     /// Of those written past the cache, where writes cost.
     pub(super) written: Joined,
 }
+
+grows!(Asked { read, written });
 
 /// Puts blocks that miss together, record by record.
 #[derive(Debug, Default)]
@@ -61,8 +64,8 @@ impl<'a> Requests<'a> {
         line.missed(record, self.shared);
     }
 
-    pub(super) fn finish(self) -> Asked {
-        Asked { read: self.read.joined, written: self.written.joined }
+    pub(super) fn asked(&self) -> Asked {
+        Asked { read: self.read.joined.clone(), written: self.written.joined.clone() }
     }
 }
 
@@ -77,15 +80,16 @@ impl<'a, A> Asking<'a, A> {
     pub(super) fn new(rule: A, requests: Requests<'a>) -> Self {
         Asking { rule, requests, records: 0 }
     }
-
-    pub(super) fn finish(self) -> Asked {
-        self.requests.finish()
-    }
 }
 
 impl<A: Admission> Admission for Asking<'_, A> {
     const REFUSES: bool = A::REFUSES;
     const HEARS_MISSES: bool = true;
+    type Seen = Asked;
+
+    fn seen(&self) -> Asked {
+        self.requests.asked()
+    }
 
     #[inline]
     fn referenced(&mut self, block: PageId) {

@@ -180,7 +180,7 @@ impl<'a> Future<'a> {
             }
         }
         counts.read_ios = counts.read_misses + counts.write_misses;
-        Served { counts, asked: requests.map(Requests::finish).unwrap_or_default() }
+        Served { counts, asked: requests.map(|requests| requests.asked()).unwrap_or_default() }
     }
 
     /// The most hits that a cache of `capacity` blocks can have if only blocks with at least `reuses` further references

@@ -111,6 +111,7 @@ impl FileCacheOptions {
             devices: self.device.clone(),
             costs: self.costs()?,
             flush_at_end: self.flush_at_end,
+            intervals: self.intervals()?,
             jobs,
         })
     }

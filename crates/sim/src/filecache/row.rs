@@ -4,7 +4,7 @@ use crate::columns::columns;
 
 columns! {
     /// What a file cache makes of a trace on one device. Everything but times is counted in blocks or references to them.
-    pub struct FileCacheRow {
+    pub struct FileCacheRow of intervals {
         /// The trace as the user named it.
         pub trace: String,
         /// The policy as the user wrote it.

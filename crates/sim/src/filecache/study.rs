@@ -14,10 +14,11 @@ use super::cost::{Writes, rounded};
 use super::future::Future;
 use super::prices::{PricedDevice, Prices};
 use super::{Caching, FileCacheExperiment, FileCacheRow, block_keys};
-use crate::replay::Cell;
+use crate::intervals::{Cuts, Noted, Notes, Part, Rows};
+use crate::replay::{Cell, first_op};
 use crate::stack_distance::{LRU, LruCounts, PASS_REPLAYS};
 use crate::study::Study;
-use crate::views::{Views, folding_for, read_at, read_with_requests};
+use crate::views::{Views, Wanted, folding_for, read_at, read_with_requests};
 use crate::{Counts, Progress, ReplayOptions, SimError, TraceInput};
 
 /// A trace at one block size.
@@ -25,9 +26,14 @@ pub(super) struct AtSize {
     pub(super) views: Views,
     /// What tinylfu knows blocks by; empty if every rule admits everything.
     keys: Vec<u64>,
-    /// What is asked of a device without a cache.
-    without_cache: Asked,
+    /// Where counts are noted.
+    cuts: Cuts,
+    /// What is bypassed and asked of a device without a cache.
+    without_cache: Noted<(Counts, Asked)>,
 }
+
+/// What a cell counts and asks of a device, and what is counted and asked without a cache.
+type Counted = ((Counts, Asked), (Counts, Asked));
 
 /// A row before it is replayed.
 pub(super) struct FileCacheCell<'a> {
@@ -74,22 +80,28 @@ pub(super) struct FileCacheStudy<'a> {
 impl<'a> Study for FileCacheStudy<'a> {
     type Prepared = Vec<AtSize>;
     type Cell = FileCacheCell<'a>;
-    type Finished = FileCacheRow;
+    type Finished = Rows<FileCacheRow>;
 
     fn prepare(&self, input: &TraceInput, progress: &Progress) -> Result<Vec<AtSize>, SimError> {
         let selects = self.experiment.admissions.contains(&AdmissionRule::TinyLfu);
-        let (sizes_bytes, foldings) = (&self.experiment.block_sizes_bytes, &self.foldings);
+        let FileCacheExperiment { block_sizes_bytes, intervals, .. } = self.experiment;
+        let wanted = Wanted {
+            page_sizes_bytes: block_sizes_bytes,
+            foldings: &self.foldings,
+            keeps_times: !intervals.is_off(),
+        };
         let read = match self.asks {
-            true => read_with_requests(input, sizes_bytes, foldings, progress)?,
-            false => read_at(input, None, sizes_bytes, foldings, Numbering::ByAddress, progress)?,
+            true => read_with_requests(input, wanted, progress)?,
+            false => read_at(input, None, wanted, Numbering::ByAddress, progress)?,
         };
         let at_size = |views: Views| {
             let keys =
                 if selects { block_keys(views.folded(Folding::None).pages()) } else { Vec::new() };
-            let without_cache = self.without_cache(&views);
-            AtSize { views, keys, without_cache }
+            let cuts = views.cuts(intervals)?;
+            let without_cache = self.without_cache(&views, &cuts);
+            Ok(AtSize { views, keys, cuts, without_cache })
         };
-        Ok(read.into_iter().map(at_size).collect())
+        read.into_iter().map(at_size).collect()
     }
 
     fn cells(&self, sizes: &Vec<AtSize>) -> Result<Vec<FileCacheCell<'a>>, SimError> {
@@ -136,7 +148,9 @@ impl<'a> Study for FileCacheStudy<'a> {
                 let cell = &cells[replay[0]];
                 cell.size == size && cell.is_of_pass()
             };
-            if replays.iter().filter(|replay| is_of_pass(replay)).count() >= PASS_REPLAYS {
+            let passes = self.experiment.intervals.is_off();
+            if passes && replays.iter().filter(|replay| is_of_pass(replay)).count() >= PASS_REPLAYS
+            {
                 let (of_pass, others): (Vec<_>, Vec<_>) = replays.into_iter().partition(is_of_pass);
                 tasks.push(of_pass.concat());
                 replays = others;
@@ -156,7 +170,7 @@ impl<'a> Study for FileCacheStudy<'a> {
         sizes: &Vec<AtSize>,
         task: &[&FileCacheCell<'a>],
         progress: &Progress,
-    ) -> Result<Vec<FileCacheRow>, SimError> {
+    ) -> Result<Vec<Rows<FileCacheRow>>, SimError> {
         let at = &sizes[task[0].size];
         if is_pass(task) {
             return self.run_pass(at, task, progress);
@@ -164,8 +178,13 @@ impl<'a> Study for FileCacheStudy<'a> {
         let Some(cached) = &task[0].cached else {
             return self.run_bound(at, task, progress);
         };
-        let (counts, asked) = self.replay(at, task[0].capacity, cached, progress)?;
-        Ok(task.iter().map(|cell| self.row(at, cell, &counts, &asked)).collect())
+        let counted = self.replay(at, task[0].capacity, cached, progress)?;
+        let counted = counted.zip(&at.without_cache);
+        let rows = |cell: &&FileCacheCell<'a>| {
+            let row = |part: &Part<'_>, counted: &Counted| self.row(at, cell, part, counted);
+            counted.rows(&at.cuts, &at.views.trace, row)
+        };
+        Ok(task.iter().map(rows).collect())
     }
 }
 
@@ -202,16 +221,39 @@ impl<'a> FileCacheStudy<'a> {
     }
 
     /// Without a cache all blocks of a record are one request.
-    fn without_cache(&self, views: &Views) -> Asked {
+    fn without_cache(&self, views: &Views, cuts: &Cuts) -> Noted<(Counts, Asked)> {
         let pages = views.folded(self.foldings[0]).pages();
-        let joined = pages
-            .shared_requests()
-            .map_or((0, 0), |shared| (shared.reads_joined(), shared.writes_joined()));
-        let (read, written) = match self.writes_cost() {
-            true => joined,
-            false => (joined.0 + joined.1, 0),
+        let shared = pages.shared_requests();
+        let bypassed = |of_ops: [u64; 2], joined: [u64; 2]| {
+            let [bypassed_reads, bypassed_writes] = of_ops;
+            let (read, written) = match self.writes_cost() {
+                true => (joined[0], joined[1]),
+                false => (joined[0] + joined[1], 0),
+            };
+            let (read, written) = (Joined::without_gaps(read), Joined::without_gaps(written));
+            let counts = Counts { bypassed_reads, bypassed_writes, ..Counts::default() };
+            (counts, Asked { read, written })
         };
-        Asked { read: Joined::without_gaps(read), written: Joined::without_gaps(written) }
+        if cuts.is_empty() {
+            let joined =
+                shared.map_or([0; 2], |shared| [shared.reads_joined(), shared.writes_joined()]);
+            let of_ops = [pages.read_references(), pages.write_references()];
+            return Noted::whole(bypassed(of_ops, joined));
+        }
+        let mut notes = Notes::at(cuts);
+        let (mut of_ops, mut joined) = ([0; 2], [0; 2]);
+        let mut goes_on = (0..).map(|record| shared.is_some_and(|shared| shared.goes_on(record)));
+        let mut records = pages.records();
+        while !records.is_empty() {
+            let (passed, later) = records.split_at(notes.until_next(records.len()));
+            for record in passed {
+                of_ops[first_op(*record) as usize] += 1;
+                joined[first_op(*record) as usize] += u64::from(goes_on.next() == Some(true));
+            }
+            notes.passed(passed, || bypassed(of_ops, joined));
+            records = later;
+        }
+        notes.finish(bypassed(of_ops, joined))
     }
 
     fn run_pass(
@@ -219,26 +261,31 @@ impl<'a> FileCacheStudy<'a> {
         at: &AtSize,
         task: &[&FileCacheCell<'a>],
         progress: &Progress,
-    ) -> Result<Vec<FileCacheRow>, SimError> {
+    ) -> Result<Vec<Rows<FileCacheRow>>, SimError> {
+        let (_, without_cache) = at.without_cache.as_whole();
+        let part = Part::whole(&at.views.trace);
+        let row = |cell: &FileCacheCell<'a>, counts: Counts, asked: Asked| {
+            let counted = ((counts, asked), (Counts::default(), without_cache.clone()));
+            Rows::of(self.row(at, cell, &part, &counted))
+        };
         let view = at.views.folded(Folding::Runs).pages();
         // More blocks than there are change nothing.
         let blocks = |cell: &FileCacheCell<'_>| cell.capacity.min(view.footprint_pages());
         let replays = PASS_REPLAYS as u64;
         let Some(shared) = view.shared_requests() else {
             let lru = LruCounts::of(view, progress, replays)?;
-            let row = |cell: &&FileCacheCell<'a>| {
-                self.row(at, cell, &lru.at(cell.capacity, self.options()), &Asked::default())
+            let of_cell = |cell: &&FileCacheCell<'a>| {
+                row(cell, lru.at(cell.capacity, self.options()), Asked::default())
             };
-            return Ok(task.iter().map(row).collect());
+            return Ok(task.iter().map(of_cell).collect());
         };
         let mut asked = AskedOfLru::new(shared, task.iter().map(|cell| blocks(cell)));
         let told = |distance| asked.reference(distance);
         let lru = LruCounts::of_told(view, progress, replays, told)?;
-        let row = |cell: &&FileCacheCell<'a>| {
-            let counts = lru.at(cell.capacity, self.options());
-            self.row(at, cell, &counts, &asked.at(blocks(cell)))
+        let of_cell = |cell: &&FileCacheCell<'a>| {
+            row(cell, lru.at(cell.capacity, self.options()), asked.at(blocks(cell)))
         };
-        Ok(task.iter().map(row).collect())
+        Ok(task.iter().map(of_cell).collect())
     }
 
     fn replay(
@@ -247,14 +294,9 @@ impl<'a> FileCacheStudy<'a> {
         capacity: u32,
         cached: &Cached<'_>,
         progress: &Progress,
-    ) -> Result<(Counts, Asked), SimError> {
+    ) -> Result<Noted<(Counts, Asked)>, SimError> {
         if capacity == 0 {
-            let counts = Counts {
-                bypassed_reads: at.views.trace.read_references,
-                bypassed_writes: at.views.trace.write_references,
-                ..Counts::default()
-            };
-            return Ok((counts, at.without_cache.clone()));
+            return Ok(at.without_cache.clone());
         }
         let policy = &cached.resolved;
         let folding = match cached.rule {
@@ -268,7 +310,7 @@ impl<'a> FileCacheStudy<'a> {
             let shared = shared.map(|shared| (shared, self.writes_cost()));
             let served = future.belady(capacity, cached.reuse, shared)?;
             progress.add_done(at.views.records() as u64);
-            return Ok((served.counts, served.asked));
+            return Ok(Noted::whole((served.counts, served.asked)));
         }
         let next_use =
             (policy.entry().kind == Kind::Offline).then(|| view.next_use(progress)).transpose()?;
@@ -284,25 +326,23 @@ impl<'a> FileCacheStudy<'a> {
         at: &AtSize,
         cached: &Cached<'_>,
         shared: Option<&SharedRequests>,
-    ) -> Result<(Counts, Asked), SimError> {
-        let policy = &cached.resolved;
+    ) -> Result<Noted<(Counts, Asked)>, SimError> {
+        let (policy, cuts) = (&cached.resolved, &at.cuts);
         let requests = shared.map(|shared| Requests::new(shared, self.writes_cost()));
         if cached.rule == AdmissionRule::Always {
             let Some(requests) = requests else {
-                return Ok((cell.replay(policy)?, Asked::default()));
+                let noted = cell.replay_noting(policy, cuts)?;
+                return Ok(noted.map(|counts| (counts, Asked::default())));
             };
-            let asking = Asking::new(Everything, requests);
-            let (counts, asking) = cell.replay_admitting(policy, asking)?;
-            return Ok((counts, asking.finish()));
+            return cell.replay_admitting(policy, Asking::new(Everything, requests), cuts);
         }
         let second_touch = self.experiment.second_touch;
         let rule = Selective::new(cached.rule, second_touch, cell.frames, &at.keys, at.blocks());
         let Some(requests) = requests else {
-            let (counts, _) = cell.replay_admitting(policy, rule)?;
-            return Ok((counts, Asked::default()));
+            let noted = cell.replay_admitting(policy, rule, cuts)?;
+            return Ok(noted.map(|(counts, ())| (counts, Asked::default())));
         };
-        let (counts, asking) = cell.replay_admitting(policy, Asking::new(rule, requests))?;
-        Ok((counts, asking.finish()))
+        cell.replay_admitting(policy, Asking::new(rule, requests), cuts)
     }
 
     fn future<'v>(&self, at: &'v AtSize, progress: &'v Progress) -> Result<Future<'v>, SimError> {
@@ -315,7 +355,7 @@ impl<'a> FileCacheStudy<'a> {
         at: &AtSize,
         task: &[&FileCacheCell<'a>],
         progress: &Progress,
-    ) -> Result<Vec<FileCacheRow>, SimError> {
+    ) -> Result<Vec<Rows<FileCacheRow>>, SimError> {
         let future = self.future(at, progress)?;
         let view = at.views.folded(Folding::None).pages();
         let most_blocks = view.shared_requests().map_or(1, SharedRequests::most_pages);
@@ -328,7 +368,10 @@ impl<'a> FileCacheStudy<'a> {
                 Writes::Free => Some(rounded(&bound.time_us(&cell.device.costs)?)),
                 Writes::Cost => None,
             };
-            rows.push(FileCacheRow { time_us, ..self.row_without_counts(at, cell, hits) });
+            let (_, without_cache) = at.without_cache.as_whole();
+            let part = Part::whole(&at.views.trace);
+            let row = self.row_without_counts(at, cell, &part, hits, without_cache);
+            rows.push(Rows::of(FileCacheRow { time_us, ..row }));
         }
         progress.add_done(at.views.records() as u64);
         Ok(rows)

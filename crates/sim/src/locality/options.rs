@@ -63,6 +63,7 @@ impl LocalityOptions {
             repeats: self.repeats()?,
             sample: self.sample()?,
             seed: self.seed,
+            intervals: self.intervals()?,
             wanted: Wanted::default(),
             jobs,
         })
@@ -94,6 +95,7 @@ impl LocalityOptions {
         Ties::named(&self.ties)?;
         self.repeats()?;
         self.sample()?;
+        self.intervals()?;
         Device::named_or_file(&self.device)?.page_cost(page_bytes)?;
         Ok(())
     }

@@ -15,6 +15,7 @@ use num_rational::BigRational;
 use num_traits::{Signed, ToPrimitive, Zero};
 
 use super::{CHUNK_RECORDS, Repeats, for_each_reference, read};
+use crate::intervals::ArrivalsAtSizes;
 use crate::memory_size::MemorySize;
 use crate::stack_distance::LruStack;
 use crate::{Phase, Progress, ReadTrace, SimError, TraceInput};
@@ -64,7 +65,13 @@ pub fn predict_window(
 ) -> Result<WindowPrediction, SimError> {
     let device = Device::named_or_file(&study.device)?;
     let page_cost = device.page_cost(study.page_bytes)?;
-    let (trace, view) = read(&study.trace, study.page_bytes, Repeats::Each, progress)?;
+    let (trace, view) = read(
+        &study.trace,
+        study.page_bytes,
+        Repeats::Each,
+        &mut ArrivalsAtSizes::new(false, &[], 0),
+        progress,
+    )?;
     let frames = study.frames.frames(view.footprint_pages(), study.page_bytes);
     // No page stands beyond the last, and with a frame for each nothing is ever evicted.
     let positions = frames.min(view.footprint_pages());

@@ -2,6 +2,8 @@
 
 use clockhand_device::Joined;
 
+use crate::intervals::grows;
+
 /// Counts in pages, except for the times.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct PageCacheCounts {
@@ -60,6 +62,34 @@ pub struct PageCacheCounts {
     /// Pages that a kernel's scans examined.
     pub scanned_pages: Option<u64>,
 }
+
+grows!(PageCacheCounts {
+    read_misses,
+    write_misses,
+    anon_read_ios,
+    anon_write_ios,
+    file_read_ios,
+    file_write_ios,
+    anon_reads_joined,
+    file_reads_joined,
+    file_writes_joined,
+    clean_evictions,
+    dirty_evictions,
+    zero_fills,
+    blind_fills,
+    readahead_ios,
+    readahead_unused,
+    sync_writes,
+    flusher_writes,
+    early_write_backs,
+    dropped_dirty,
+    dropped_clean,
+    direct_read_ios,
+    direct_write_ios,
+    dirty_pages_sum,
+    reclaims,
+    scanned_pages,
+} largest { dirty_pages_peak, dirty_age_max });
 
 impl PageCacheCounts {
     /// Pages read into the cache.

@@ -65,9 +65,9 @@ pub(super) struct DirtyFiles {
     became_dirty: Vec<u64>,
     count: u64,
     /// The most there were at any moment.
-    pub(super) peak: u64,
+    peak: u64,
     /// The largest age that was seen.
-    pub(super) age_max: u64,
+    age_max: u64,
 }
 
 impl DirtyFiles {
@@ -88,6 +88,13 @@ impl DirtyFiles {
     #[inline]
     pub(super) fn count(&self) -> u64 {
         self.count
+    }
+
+    /// The most dirty pages and the largest age that there were since they were last asked for.
+    pub(super) fn take_largest(&mut self) -> (u64, u64) {
+        let largest = (self.peak, self.age_max);
+        (self.peak, self.age_max) = (self.count, 0);
+        largest
     }
 
     /// A clean page of the file has become dirty.

@@ -21,6 +21,7 @@ use super::future::Future;
 use super::options::{FirstTouch, PageCacheOptions, ZeroClean};
 use super::read_ahead::FileWindows;
 use super::swap_slots::SwapSlots;
+use crate::intervals::{Cuts, Noted, Notes};
 use crate::replay::chunk_done;
 use crate::{Progress, SimError};
 use clock::Clock;
@@ -38,13 +39,18 @@ pub(super) struct Cell<'a> {
     pub future: Option<&'a Future>,
     pub frames: u32,
     pub options: PageCacheOptions,
+    /// Where counts are noted.
+    pub cuts: &'a Cuts,
     pub progress: &'a Progress,
 }
 
 impl Cell<'_> {
     /// Replays the trace under `policy`.
-    pub(super) fn replay(self, policy: &ResolvedPolicy) -> Result<PageCacheCounts, SimError> {
-        self.watched(policy, Unwatched).map(|(counts, Unwatched)| counts)
+    pub(super) fn replay(
+        self,
+        policy: &ResolvedPolicy,
+    ) -> Result<Noted<PageCacheCounts>, SimError> {
+        self.watched(policy, Unwatched).map(|(noted, Unwatched)| noted)
     }
 
     /// As [`Cell::replay`], and shows every step. More frames than pages change nothing, so that a cell costs no more memory
@@ -53,7 +59,7 @@ impl Cell<'_> {
         self,
         policy: &ResolvedPolicy,
         watch: W,
-    ) -> Result<(PageCacheCounts, W), SimError> {
+    ) -> Result<(Noted<PageCacheCounts>, W), SimError> {
         let pages = self.view.page_keys().len() as u32;
         let size = Size { frames: self.frames.min(pages), pages };
         policy.build(size, CellVisitor { cell: self, size, watch })
@@ -71,7 +77,7 @@ impl<W: Watch> CellVisitor<'_, W> {
         self,
         policy: P,
         told: T,
-    ) -> Result<(PageCacheCounts, W), SimError> {
+    ) -> Result<(Noted<PageCacheCounts>, W), SimError> {
         let CellVisitor { cell, size, watch } = self;
         let view = cell.view;
         let pages = view.page_keys().len();
@@ -99,13 +105,14 @@ impl<W: Watch> CellVisitor<'_, W> {
         };
         replay.period = replay.memory.policy().period().map(std::num::NonZeroU64::get);
         replay.until_tick = replay.period.unwrap_or(u64::MAX);
-        replay.run()?;
-        Ok(replay.finish())
+        let notes = replay.run()?;
+        let (counts, watch) = replay.finish();
+        Ok((notes.finish(counts), watch))
     }
 }
 
 impl<W: Watch> Visitor for CellVisitor<'_, W> {
-    type Output = Result<(PageCacheCounts, W), SimError>;
+    type Output = Result<(Noted<PageCacheCounts>, W), SimError>;
 
     fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
         self.run(policy, ByBits)
@@ -147,27 +154,37 @@ struct Replay<'a, P, T, W> {
     until_tick: u64,
 }
 
-impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
-    fn run(&mut self) -> Result<(), SimError> {
+impl<'a, P: PagePolicy, T: Told<P>, W: Watch> Replay<'a, P, T, W> {
+    fn run(&mut self) -> Result<Notes<'a, PageCacheCounts>, SimError> {
         let view = self.cell.view;
+        let mut notes = Notes::at(self.cell.cuts);
         let mut served = 0;
         for mark in view.marks() {
-            self.references(served, mark.before)?;
+            self.references(served, mark.before, &mut notes)?;
             served = mark.before;
             self.mark(mark);
         }
-        self.references(served, view.references().len())
+        self.references(served, view.references().len(), &mut notes)?;
+        Ok(notes)
     }
 
-    fn references(&mut self, from: usize, to: usize) -> Result<(), SimError> {
+    fn references(
+        &mut self,
+        from: usize,
+        to: usize,
+        notes: &mut Notes<'_, PageCacheCounts>,
+    ) -> Result<(), SimError> {
         let view = self.cell.view;
         let mut start = from;
         while start < to {
-            let end = to.min(start + CHUNK_REFERENCES);
-            for (place, &reference) in view.references()[start..end].iter().enumerate() {
+            let end = to.min(start + notes.until_next(CHUNK_REFERENCES));
+            let references = &view.references()[start..end];
+            for (place, &reference) in references.iter().enumerate() {
                 self.reference(start + place, reference);
             }
             chunk_done(&mut self.memory, self.cell.progress, end - start)?;
+            let writes = || references.iter().filter(|reference| reference.is_write()).count();
+            notes.passed_many(end - start, writes, || self.counts_so_far());
             start = end;
         }
         Ok(())
@@ -479,19 +496,25 @@ impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
             let now =
                 if self.clock.times_ns.is_some() { self.clock.now } else { self.clock.references };
             dirty_files.end(now);
-            self.counts.dirty_pages_peak = dirty_files.peak;
-            self.counts.dirty_age_max = dirty_files.age_max;
         }
         if self.cell.options.flush_at_end {
             self.flush_at_end();
         }
-        let counts = &mut self.counts;
+        (self.counts_so_far(), self.watch)
+    }
+
+    /// What was counted; from now on the most dirty pages and the largest age are looked for anew.
+    fn counts_so_far(&mut self) -> PageCacheCounts {
+        let mut counts = self.counts.clone();
+        if let Some(dirty_files) = &mut self.dirty_files {
+            (counts.dirty_pages_peak, counts.dirty_age_max) = dirty_files.take_largest();
+        }
         self.memory.policy().gauges(&mut |name, value| match name {
             "reclaims" => counts.reclaims = Some(value as u64),
             "scanned_pages" => counts.scanned_pages = Some(value as u64),
             _ => {}
         });
-        (self.counts, self.watch)
+        counts
     }
 }
 

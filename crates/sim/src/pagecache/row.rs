@@ -5,7 +5,7 @@ use crate::columns::columns;
 columns! {
     /// What one policy does with one trace of events, memory size and pair of devices. All I/Os and evictions are counted
     /// in pages.
-    pub struct PageCacheRow {
+    pub struct PageCacheRow of intervals {
         /// The trace as the user named it.
         pub trace: String,
         /// The policy as the user wrote it.

@@ -76,6 +76,7 @@ impl PageCacheSettings {
                 read_ahead: ReadAhead::parse(&self.read_ahead)?,
                 flush_at_end: self.flush_at_end,
             },
+            intervals: self.intervals()?,
             jobs,
         })
     }

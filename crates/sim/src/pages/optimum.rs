@@ -46,7 +46,7 @@ impl CellsOf<'_> {
         let Bound { read_ios, write_ios } = ios;
         Row {
             io_time_us,
-            ..self.rows().row_of_ios(
+            ..self.rows_of(self.whole()).row_of_ios(
                 frames,
                 end.written(),
                 resolved,
@@ -58,6 +58,12 @@ impl CellsOf<'_> {
 
     fn feasible_row(&self, frames: u32, end: &EndOfBracket, bracket: Bracket) -> Row {
         let resolved = end.resolved(self.experiment.bound_effort);
-        self.rows().row(frames, end.written(), resolved, BOUND_KIND, bracket.feasible)
+        self.rows_of(self.whole()).row(
+            frames,
+            end.written(),
+            resolved,
+            BOUND_KIND,
+            bracket.feasible,
+        )
     }
 }

@@ -99,6 +99,7 @@ impl PagesOptions {
             observation: is_watched.then(observation),
             fault_ns: self.fault_ns.unwrap_or(0),
             sample: self.sample.as_deref().map(PagesSample::parse).transpose()?,
+            intervals: self.intervals()?,
             jobs,
         })
     }

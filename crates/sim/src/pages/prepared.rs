@@ -8,11 +8,11 @@ use clockhand_trace::{Folding, PageView};
 
 use crate::ahead::{ahead, unless_too_large};
 use crate::memory_size::check_reserve;
-use crate::pages::{FinishedCell, PagesCell, PagesStudy, sampled};
+use crate::pages::{FinishedCell, PagesCell, PagesStudy, check_intervals, sampled};
 use crate::pricing::Pricing;
 use crate::study::{Means, ReadTrace, Selection, run_cells};
-use crate::views::{Views, foldings, numbering, read_at};
-use crate::{Contestant, Experiment, Progress, Row, SimError, TraceInput};
+use crate::views::{Views, Wanted, foldings, numbering, read_at};
+use crate::{Contestant, Experiment, Progress, Row, Rows, SimError, TraceInput};
 
 /// A cell of a grid before it is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,7 @@ pub fn plan_cells(experiment: &Experiment, footprint_pages: Option<u32>) -> Resu
     if experiment.sample.is_some() {
         sampled::check(experiment)?;
     }
+    check_intervals(experiment)?;
     let pricing = Pricing::new(&experiment.device, experiment.page_bytes)?;
     let footprint_pages = footprint_pages.unwrap_or(PageView::LIMIT_PAGES);
     check_reserve(experiment.reserve, experiment.frames(footprint_pages))?;
@@ -80,7 +81,8 @@ pub struct PreparedTrace {
 }
 
 impl PreparedTrace {
-    /// Reads a trace once, for `policies` on `devices` at page sizes in bytes.
+    /// Reads a trace once, for `policies` on `devices` at page sizes in bytes; `has_intervals` if any cell begins to count after a
+    /// warm-up or has intervals.
     ///
     /// # Errors
     ///
@@ -90,9 +92,10 @@ impl PreparedTrace {
         policies: &[Contestant],
         devices: &[String],
         page_sizes_bytes: &[u64],
+        has_intervals: bool,
         progress: &Progress,
     ) -> Result<Self, SimError> {
-        let mut needed: Vec<Folding> = Vec::new();
+        let mut needed: Vec<Folding> = if has_intervals { vec![Folding::None] } else { Vec::new() };
         for &page_bytes in page_sizes_bytes {
             for device in devices {
                 let device_ratio = Pricing::new(device, page_bytes)?.device_ratio;
@@ -106,7 +109,8 @@ impl PreparedTrace {
         let memory_limit_bytes = input.memory_limit_bytes();
         let (input, scratch) = input.scratch();
         let numbering = numbering(policies);
-        let read = read_at(input, scratch, page_sizes_bytes, &needed, numbering, progress)?;
+        let wanted = Wanted { page_sizes_bytes, foldings: &needed, keeps_times: has_intervals };
+        let read = read_at(input, scratch, wanted, numbering, progress)?;
         let at = page_sizes_bytes.iter().copied().zip(read).collect();
         Ok(PreparedTrace { at, memory_limit_bytes, beside_bytes: AtomicU64::new(0) })
     }
@@ -123,13 +127,14 @@ impl PreparedTrace {
         policies: &[Contestant],
         devices: &[String],
         page_sizes_bytes: &[u64],
+        has_intervals: bool,
         progress: &Progress,
     ) -> Result<Option<Self>, SimError> {
         let taken_bytes = self.at.iter().map(|(_, views)| views.memory_bytes()).sum();
         let next = ahead(self.memory_limit_bytes, taken_bytes, input);
         let Some((next, share_bytes)) = next else { return Ok(None) };
         self.beside_bytes.store(share_bytes, Ordering::Relaxed);
-        let read = Self::read(&next, policies, devices, page_sizes_bytes, progress);
+        let read = Self::read(&next, policies, devices, page_sizes_bytes, has_intervals, progress);
         let memory_limit_bytes = input.memory_limit_bytes();
         let whole = |read| PreparedTrace { memory_limit_bytes, ..read };
         unless_too_large(read).transpose().map(|read| read.map(whole))
@@ -153,7 +158,7 @@ impl PreparedTrace {
         experiment: &Experiment,
         cells: &[(usize, NonZeroU32)],
         progress: &Progress,
-        finished: &(dyn Fn(usize, &Row) + Sync),
+        finished: &(dyn Fn(usize, &Rows<Row>) + Sync),
     ) -> Result<(), SimError> {
         let read = self.at.iter().find(|(page_bytes, _)| *page_bytes == experiment.page_bytes);
         let (_, views) = read.ok_or_else(|| {
@@ -162,6 +167,8 @@ impl PreparedTrace {
                 experiment.page_bytes
             ))
         })?;
+        check_intervals(experiment)?;
+        views.cuts(&experiment.intervals)?;
         let study = PagesStudy::new(experiment)?;
         study.check_scratch(views.are_on_scratch())?;
         if study.foldings.iter().any(|&folding| views.find(folding).is_none())
@@ -177,7 +184,7 @@ impl PreparedTrace {
         };
         let cells: Vec<PagesCell<'_>> = cells.iter().map(chosen).collect();
         check_reserve(experiment.reserve, cells.iter().map(|cell| cell.frames))?;
-        let told = |position, cell: &FinishedCell| finished(position, &cell.row);
+        let told = |position, cell: &FinishedCell| finished(position, &cell.rows);
         let selection = Selection { cells: None, told: &told };
         let beside_bytes = self.beside_bytes.load(Ordering::Relaxed);
         let memory_bytes = self.memory_limit_bytes.saturating_sub(beside_bytes);

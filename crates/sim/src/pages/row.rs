@@ -5,15 +5,16 @@ use clockhand_policy::catalog::{Kind, PolicySpec, ResolvedPolicy};
 use super::Experiment;
 use crate::columns::columns;
 use crate::contestant::kind_word;
+use crate::intervals::Part;
 use crate::pricing::Pricing;
 use crate::replay::{Counts, word_of};
-use crate::{Bits, ReadTrace, WriteMiss};
+use crate::{Bits, WriteMiss};
 
 columns! {
     /// What one policy does with one trace, memory size and device. All I/Os and evictions are counted in pages.
     ///
     /// The row of the bound has references, read_ios, write_ios and io_time_us; its other counts are `None`.
-    pub struct Row {
+    pub struct Row of intervals {
         /// The trace as the user named it.
         pub trace: String,
         /// The policy as the user wrote it.
@@ -98,7 +99,7 @@ columns! {
 pub(super) struct RowsOf<'a> {
     pub(super) experiment: &'a Experiment,
     pub(super) pricing: &'a Pricing,
-    pub(super) trace: &'a ReadTrace,
+    pub(super) part: Part<'a>,
 }
 
 impl RowsOf<'_> {
@@ -110,13 +111,13 @@ impl RowsOf<'_> {
         kind: &'static str,
         counts: Counts,
     ) -> Row {
-        let trace = self.trace;
+        let part = self.part;
         let misses = counts.read_misses + counts.write_misses;
-        let hits = trace.references - misses;
+        let hits = part.references - misses;
         let (read_ios, write_ios) = (counts.read_ios, counts.write_ios());
         Row {
-            read_references: Some(trace.read_references),
-            write_references: Some(trace.write_references),
+            read_references: Some(part.read_references),
+            write_references: Some(part.write_references),
             hits: Some(hits),
             misses: Some(misses),
             read_misses: Some(counts.read_misses),
@@ -124,7 +125,7 @@ impl RowsOf<'_> {
             clean_evictions: Some(counts.clean_evictions),
             dirty_evictions: Some(counts.dirty_evictions),
             energy_uj: self.pricing.page_cost.energy_uj(read_ios, write_ios),
-            hit_ratio: Some(hits as f64 / trace.references as f64),
+            hit_ratio: Some(part.share(hits)),
             write_backs: Some(counts.write_backs),
             flush_writes: Some(counts.flush_writes),
             ..self.row_of_ios(frames, policy, policy_resolved, kind, (read_ios, write_ios))
@@ -170,14 +171,15 @@ impl RowsOf<'_> {
         kind: &'static str,
         (read_ios, write_ios): (u64, u64),
     ) -> Row {
-        let RowsOf { experiment, pricing, trace } = self;
+        let RowsOf { experiment, pricing, part } = self;
+        let trace = part.trace;
         Row {
             trace: trace.name.clone(),
             policy: policy.to_owned(),
             frames: frames.into(),
             page_bytes: experiment.page_bytes,
             device: experiment.device.clone(),
-            references: trace.references,
+            references: part.references,
             read_references: None,
             write_references: None,
             hits: None,
@@ -210,6 +212,9 @@ impl RowsOf<'_> {
             io_time_us_standard_error: None,
             kind,
             skipped_requests: trace.report.skipped_records,
+            interval: None,
+            from_reference: None,
+            from_us: None,
         }
     }
 }

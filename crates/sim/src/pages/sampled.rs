@@ -20,6 +20,7 @@ use clockhand_trace::Folding;
 
 use super::row::RowsOf;
 use super::{Experiment, Outcome, PagesCell, Row, frames_of_policy};
+use crate::intervals::{Cuts, Part};
 use crate::memory_size::check_reserve;
 use crate::pricing::Pricing;
 use crate::replay::Cell;
@@ -96,7 +97,8 @@ pub(super) fn simulate(
         traces.push(trace);
     }
     let Pricing { device, page_cost, .. } = samples.pricing;
-    Ok(Outcome { rows, gauges: Vec::new(), traces, device, page_cost })
+    let (intervals, gauges) = (Vec::new(), Vec::new());
+    Ok(Outcome { rows, intervals, gauges, traces, device, page_cost })
 }
 
 /// Runs cells of an experiment on samples of one trace; the experiment's own traces and sizes are not looked at. Each
@@ -388,8 +390,9 @@ impl<'a> SampledStudy<'a> {
         if self.experiment.observation.is_none() {
             return Ok(Replica { scale, counts: cell.replay(&resolved)?, hand_movements: None });
         }
-        let (counts, observed) = cell.replay_observed(&resolved, None)?;
-        Ok(Replica { scale, counts, hand_movements: Some(observed.hand_movements) })
+        let (noted, _) = cell.replay_observed(&resolved, None, Cuts::NONE)?;
+        let (counts, hand_movements) = noted.into_whole();
+        Ok(Replica { scale, counts, hand_movements: Some(hand_movements) })
     }
 }
 
@@ -425,8 +428,11 @@ impl<'a> Study for SampledStudy<'a> {
         task: &[&PagesCell<'a>],
         progress: &Progress,
     ) -> Result<Vec<Row>, SimError> {
-        let rows =
-            RowsOf { experiment: self.experiment, pricing: self.pricing, trace: &sampled.trace };
+        let rows = RowsOf {
+            experiment: self.experiment,
+            pricing: self.pricing,
+            part: Part::whole(&sampled.trace),
+        };
         let row_of = |cell: &&PagesCell<'_>| {
             let Contestant::Policy(policy) = cell.contestant else {
                 unreachable!("bounds are refused")

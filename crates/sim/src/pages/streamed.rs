@@ -14,6 +14,7 @@ use clockhand_trace::{PageViewBuilder, RunStream};
 
 use super::row::RowsOf;
 use super::{Experiment, PagesStudy, frames_of_policy};
+use crate::intervals::Part;
 use crate::replay::{Cell, Runs};
 use crate::study::ReadTrace;
 use crate::views::{counted_trace, folding_for};
@@ -57,7 +58,9 @@ pub(super) fn cell_of(experiment: &Experiment) -> Option<StreamedCell<'_>> {
     let threads =
         experiment.jobs.or_else(|| thread::available_parallelism().ok().map(NonZeroUsize::get));
     let depends_on_trace = matches!(size, MemorySize::Share { .. });
-    let is_kept = input.scratch().1.is_some() || experiment.observation.is_some();
+    let is_kept = input.scratch().1.is_some()
+        || experiment.observation.is_some()
+        || !experiment.intervals.is_off();
     if threads.is_none_or(|threads| threads < 2) || depends_on_trace || is_kept {
         return None;
     }
@@ -85,7 +88,8 @@ impl StreamedCell<'_> {
         let beside = progress.beside();
         let replay = || self.replay(runs, &resolved, policy_frames, &beside);
         let (trace, counts) = read_beside(input, builder, progress, replay)?;
-        let rows = RowsOf { experiment, pricing: &study.pricing, trace: &trace };
+        let part = Part::whole(&trace);
+        let rows = RowsOf { experiment, pricing: &study.pricing, part };
         let row = rows.row_of_policy(self.frames, &policy, &resolved, counts);
         Ok(Some((trace, row)))
     }

@@ -83,10 +83,11 @@ impl<'a> CellChunks<'a> {
         CellChunks { source, ahead, future, bytes, next_use, places, by_address }
     }
 
-    pub(super) fn next(&mut self) -> Result<Option<CellChunk<'_>>, SimError> {
+    /// The next records, at most `most`.
+    pub(super) fn next(&mut self, most: usize) -> Result<Option<CellChunk<'_>>, SimError> {
         let chunk = match &mut self.source {
-            Source::View(chunks) => chunks.next()?,
-            Source::Stream(stream) => stream.next(CHUNK_RECORDS, self.ahead),
+            Source::View(chunks) => chunks.next_of(most)?,
+            Source::Stream(stream) => stream.next(most, self.ahead),
         };
         let Some(chunk) = chunk else { return Ok(None) };
         if let Some(future) = self.future {

@@ -5,12 +5,18 @@ use std::num::NonZeroU64;
 use clockhand_policy::page::PagePolicy;
 use clockhand_policy::{Frame, Memory, PageId, Step};
 
+use crate::intervals::Grows;
 use crate::watch::Recording;
 
 /// Observes a replay; the loop is compiled for each observer, so that not observing costs nothing.
 pub(super) trait Observer {
     /// Whether it wants to be told; else only the choice of a victim is asked of it.
     const OBSERVES: bool;
+    /// What it counts.
+    type Seen: Grows;
+
+    /// What it has counted.
+    fn seen(&self) -> Self::Seen;
 
     /// Asks for the page that is to leave for `incoming`.
     fn victim<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Frame;
@@ -39,6 +45,9 @@ pub(super) struct Unobserved;
 
 impl Observer for Unobserved {
     const OBSERVES: bool = false;
+    type Seen = ();
+
+    fn seen(&self) {}
 
     #[inline]
     fn victim<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Frame {
@@ -79,6 +88,12 @@ pub(crate) struct Observed {
 
 impl Observer for Observed {
     const OBSERVES: bool = true;
+    /// Hand movements.
+    type Seen = u64;
+
+    fn seen(&self) -> u64 {
+        self.hand_movements
+    }
 
     fn victim<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Frame {
         let (frame, examined) =

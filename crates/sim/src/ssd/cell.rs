@@ -9,8 +9,10 @@ use clockhand_policy::buffer::{
 
 use super::below::{Below, BufferCounts, Buffered};
 use super::course::{Course, Repeat};
+use super::parts::SsdCounts;
 use super::placement::{PageRange, Placed, PlacedCommand};
 use super::queued_drive::QueuedDrive;
+use crate::intervals::{Cuts, Noted, Notes};
 use crate::{Progress, SimError};
 
 /// Requests between two checks whether the run is to end.
@@ -56,6 +58,8 @@ pub(super) struct Cell<'a, O> {
     pub(super) drive: Drive,
     pub(super) drain: bool,
     pub(super) repeat: Repeat,
+    /// Where counts are noted, by ranges of the trace, which runs once then.
+    pub(super) cuts: &'a Cuts,
     pub(super) progress: &'a Progress,
     pub(super) observer: &'a mut O,
 }
@@ -65,18 +69,21 @@ pub(super) struct Finished {
     pub(super) counts: BufferCounts,
     pub(super) drive: Drive,
     pub(super) course: Course,
+    /// What was counted until the cuts, and in all.
+    pub(super) noted: Noted<SsdCounts>,
 }
 
 impl<O: Observer> catalog::Visitor for Cell<'_, O> {
     type Output = Result<Finished, SimError>;
 
     fn visit<B: WriteBuffer + 'static>(self, buffer: B) -> Self::Output {
-        let Cell { trace, ssd, drive, drain, repeat, progress, observer } = self;
+        let Cell { trace, ssd, drive, drain, repeat, cuts, progress, observer } = self;
         let course = Course::new(repeat, drive.capacity().logical_pages);
         let below = Counting { drive: QueuedDrive::new(drive), observer };
         let mut run = Run { buffered: Buffered::new(buffer), below, course };
+        let mut notes = Notes::at(cuts);
         loop {
-            run.repetition(trace, ssd, progress)?;
+            run.repetition(trace, ssd, &mut notes, progress)?;
             if !run.course.continues(&run.below.drive.up_to_date().counters()) {
                 break;
             }
@@ -86,7 +93,7 @@ impl<O: Observer> catalog::Visitor for Cell<'_, O> {
         }
         let Run { buffered, below, course } = run;
         let drive = below.drive.finish();
-        Ok(finish(buffered, drive, course, trace))
+        Ok(finish(buffered, drive, course, trace, notes))
     }
 }
 
@@ -132,14 +139,18 @@ impl<B: WriteBuffer, O: Observer> Run<'_, B, O> {
         &mut self,
         trace: &Placed,
         ssd: &str,
+        notes: &mut Notes<'_, SsdCounts>,
         progress: &Progress,
     ) -> Result<(), SimError> {
         let mut commands = trace.commands.iter().peekable();
-        for (chunk, ranges) in trace.ranges.chunks(LOOK_EVERY).enumerate() {
+        let mut begin = 0;
+        while begin < trace.ranges.len() {
+            let most = notes.until_next(LOOK_EVERY.min(trace.ranges.len() - begin));
+            let ranges = &trace.ranges[begin..begin + most];
             if progress.is_cancelled() {
                 return Err(SimError::Interrupted);
             }
-            for (index, range) in (chunk * LOOK_EVERY..).zip(ranges) {
+            for (index, range) in (begin..).zip(ranges) {
                 if index % AHEAD == 0 {
                     self.look_ahead(&trace.ranges[index..]);
                 }
@@ -164,6 +175,8 @@ impl<B: WriteBuffer, O: Observer> Run<'_, B, O> {
                 }
             }
             progress.add_done(ranges.len() as u64);
+            notes.passed_many(ranges.len(), || 0, || self.counts());
+            begin += most;
         }
         commands.try_for_each(|(_, command)| self.command(command, progress))
     }
@@ -174,6 +187,13 @@ impl<B: WriteBuffer, O: Observer> Run<'_, B, O> {
         if self.buffered.buffer.place_of(LogicalPage(page.into())).is_none() {
             self.below.drive.read(FlashPage(page));
         }
+    }
+
+    fn counts(&mut self) -> SsdCounts {
+        let drive = self.below.drive.up_to_date();
+        let residual_dirty = self.buffered.buffer.occupancy().dirty_pages.into();
+        let of_drive = (drive.counters(), drive.mapping_counts());
+        (BufferCounts { residual_dirty, ..self.buffered.counts }, of_drive)
     }
 
     fn look_ahead(&self, ranges: &[PageRange]) {
@@ -205,6 +225,7 @@ pub(super) fn finish<B: WriteBuffer>(
     drive: Drive,
     course: Course,
     trace: &Placed,
+    notes: Notes<'_, SsdCounts>,
 ) -> Finished {
     let Buffered { buffer, mut counts } = buffered;
     let BufferCounts { read_hits, read_misses, write_hits, write_misses, .. } = counts;
@@ -221,7 +242,8 @@ pub(super) fn finish<B: WriteBuffer>(
     counts.residual_dirty = buffer.occupancy().dirty_pages.into();
     let capacity = buffer.capacity();
     (counts.dram_pages, counts.nvm_pages) = (capacity.dram_pages, capacity.nvm_pages);
-    Finished { counts, drive, course }
+    let noted = notes.finish((counts, (drive.counters(), drive.mapping_counts())));
+    Finished { counts, drive, course, noted }
 }
 
 /// A drive of zones refused a page of a request, by its number in the trace.

@@ -23,7 +23,7 @@ pub(super) struct Life {
 
 impl Life {
     pub(super) fn new(grid: &OnDrive<'_>, finished: &Finished) -> Life {
-        let Finished { counts, drive, course } = finished;
+        let Finished { counts, drive, course, .. } = finished;
         let (ssd, wear) = (&grid.ssd.ssd, drive.wear());
         let endurance = grid.experiment.endurance_erases.or(ssd.endurance_erases());
         let until =

@@ -5,7 +5,7 @@ use clockhand_policy::buffer::catalog::BufferSpec;
 
 use super::{AddressMap, Repeat, SsdExperiment, SsdTiming};
 use crate::options::{Domain, options};
-use crate::{SimError, TraceInput, parse_buffer};
+use crate::{Intervals, SimError, TraceInput, parse_buffer};
 
 options! {
     /// What `ssd` takes beside traces and threads.
@@ -64,10 +64,6 @@ options! {
         ///
         /// A file, ``.parquet`` or ``.csv``, that gets a row per request with what it waited for.
         latencies: Option<String> = Domain::File;
-        /// With --timed: a span such as 500us, 10ms or 2.5s; a row per window of time instead of one per run.
-        ///
-        /// A span such as ``"10ms"``: a row per window of time instead of one per run.
-        every: Option<String> = Domain::Text;
         /// Seed of ageing and of random victims, from 0.
         seed: u64 = Domain::Whole { least: 0, most: u64::MAX }, "0";
     }
@@ -104,6 +100,7 @@ impl SsdOptions {
             endurance_erases: self.endurance,
             seed: self.seed,
             timing: self.timing()?,
+            intervals: if self.timed { Intervals::default() } else { self.intervals()? },
             jobs,
         })
     }
@@ -114,7 +111,6 @@ impl SsdOptions {
                 ("--arrivals", self.arrivals != SsdOptions::default().arrivals),
                 ("--clamp-times", self.clamp_times),
                 ("--latencies", self.latencies.is_some()),
-                ("--every", self.every.is_some()),
             ];
             return match given.into_iter().find(|(_, is_given)| *is_given) {
                 Some((option, _)) => Err(SimError::Usage(format!(
@@ -137,7 +133,7 @@ impl SsdOptions {
                     .to_owned(),
             ));
         }
-        let window_ns = self.every.as_deref().map(span_ns).transpose()?;
+        let window_ns = self.intervals()?.windows_ns()?;
         let written = |text: &String| Ok::<_, SimError>((text.clone(), text.parse()?));
         let arrivals = self.arrivals.iter().map(written).collect::<Result<Vec<_>, _>>()?;
         Ok(Some(SsdTiming {
@@ -147,27 +143,4 @@ impl SsdOptions {
             keeps_latencies: self.latencies.is_some(),
         }))
     }
-}
-
-/// A span such as `500us`, `10ms` or `2.5s`, in nanoseconds.
-fn span_ns(text: &str) -> Result<u64, SimError> {
-    let units = [("us", 1_000_u64), ("ms", 1_000_000), ("s", 1_000_000_000)];
-    let split = units.iter().find_map(|(unit, ns)| Some((text.strip_suffix(unit)?, *ns)));
-    let span = split.and_then(|(number, unit_ns)| {
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
-        let is_number = |digits: &str| {
-            !digits.is_empty() && digits.len() <= 15 && digits.bytes().all(|b| b.is_ascii_digit())
-        };
-        if !is_number(whole) || !is_number(fraction) {
-            return None;
-        }
-        let digits: u128 = format!("{whole}{fraction}").parse().ok()?;
-        let span = digits * u128::from(unit_ns) / 10_u128.pow(fraction.len() as u32);
-        u64::try_from(span).ok().filter(|span| *span > 0)
-    });
-    span.ok_or_else(|| {
-        SimError::Usage(format!(
-            "--every {text:?} is no span of time; give a number and its unit, such as 500us, 10ms or 2.5s"
-        ))
-    })
 }

@@ -5,7 +5,7 @@ use crate::columns::columns;
 columns! {
     /// What a write buffer and a flash drive make of a trace. Everything is counted in pages of the drive, but for
     /// batches and erased blocks.
-    pub struct SsdRow {
+    pub struct SsdRow of intervals {
         /// The trace as the user named it.
         pub trace: String,
         /// The buffer as the user wrote it.
@@ -214,7 +214,19 @@ columns! {
 }
 
 impl SsdRow {
-    /// What a row of a window tells; in such a row all other columns are empty.
+    /// The columns that the row of an interval tells, in which all others are empty; `None` if it is of a whole run.
+    pub fn told_columns(&self) -> Option<&'static [&'static str]> {
+        match (self.window_us, self.interval) {
+            (Some(_), _) => Some(Self::WINDOW_COLUMNS),
+            (None, Some(_)) => Some(Self::PART_COLUMNS),
+            (None, None) => None,
+        }
+    }
+
+    /// What a row of a part of a run tells, after a warm-up or of an interval; in such a row all other columns are empty.
+    pub const PART_COLUMNS: &'static [&'static str] = super::parts::PART_COLUMNS;
+
+    /// What a row of a window of a timed run tells; in such a row all other columns are empty.
     pub const WINDOW_COLUMNS: &'static [&'static str] = &[
         "trace",
         "buffer",
@@ -258,5 +270,7 @@ impl SsdRow {
         "flush_mean_us",
         "flush_max_us",
         "window_us",
+        "interval",
+        "from_us",
     ];
 }

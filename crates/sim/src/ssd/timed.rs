@@ -35,6 +35,7 @@ use super::below::Buffered;
 use super::cell::{Finished, finish, refused};
 use super::course::{Course, Repeat};
 use super::placement::{Placed, PlacedCommand};
+use crate::intervals::{Cuts, Notes};
 use crate::{Progress, SimError};
 
 /// Requests whose pages are looked up together, before they are decided.
@@ -232,7 +233,8 @@ impl<'a, B: WriteBuffer> Run<'a, B> {
             latencies: self.latencies,
             detail,
         };
-        let finished = finish(self.buffered, drive, self.course, self.trace);
+        let whole = Cuts::default();
+        let finished = finish(self.buffered, drive, self.course, self.trace, Notes::at(&whole));
         TimedFinished { finished, timed, operations }
     }
 

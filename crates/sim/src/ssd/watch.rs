@@ -13,6 +13,7 @@ use serde::Serialize;
 use super::cell::{Cell, Observer};
 use super::placement::{Placed, PlacedCommand};
 use super::{BufferOnDrive, OnDrives, SsdExperiment, SsdRow, SsdStudy};
+use crate::intervals::Cuts;
 use crate::study::{ReadTrace, Study, check_given};
 use crate::watch::ListedKind;
 use crate::{Phase, Progress, SimError};
@@ -229,11 +230,12 @@ fn course(
     let (trace, drive) = (on.trace, drive.clone());
     let observer = &mut recording;
     let ssd = &on.ssd.written;
-    let cell_of_run = Cell { trace, ssd, drive, drain, repeat, progress, observer };
+    let cuts = Cuts::NONE;
+    let cell_of_run = Cell { trace, ssd, drive, drain, repeat, cuts, progress, observer };
     let finished = cell.resolved.build(cell_of_run)?;
     let description = cell.spec.entry().description;
     let course = BufferCourse {
-        row: on.row(cell.spec, &cell.resolved, &finished),
+        row: on.row(cell.spec, &cell.resolved, &finished, finished.noted.as_whole()),
         summary: description.summary,
         paper: description.paper,
         capacity: recording.capacity,

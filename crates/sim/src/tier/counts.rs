@@ -4,6 +4,7 @@ use clockhand_policy::tier::{Movements, Served, Tier};
 use clockhand_policy::{Op, PageId};
 
 use super::course::Windows;
+use crate::intervals::grows;
 
 /// Counts of a replay; those of accesses are by tier and operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,6 +29,25 @@ pub(crate) struct TierCounts {
     pub(crate) slow_entries: u64,
     pub(crate) slow_pages_peak: u32,
 }
+
+grows!(TierCounts {
+    fast_hits,
+    fast,
+    slow,
+    first_touches,
+    storage_faults,
+    storage_writes,
+    promotions,
+    promotions_refused,
+    demotions,
+    free_demotions,
+    evictions,
+    ping_pongs,
+    hint_faults,
+    samples,
+    scanned_pages,
+    slow_entries,
+} kept { slow_pages_peak });
 
 impl TierCounts {
     /// All references.

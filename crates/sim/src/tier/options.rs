@@ -119,6 +119,7 @@ impl TierOptions {
                 .map(|text| parse_page_bytes(text))
                 .collect::<Result<_, _>>()?,
             seed: self.seed,
+            intervals: self.intervals()?,
             jobs,
         })
     }

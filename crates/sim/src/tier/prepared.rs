@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use clockhand_policy::Op;
 use clockhand_trace::{Folding, Numbering, PageView, PageViewBuilder, Request};
 use num_bigint::BigInt;
 use num_rational::BigRational;
 
 use super::course::PageGroups;
 use crate::filecache::block_key;
+use crate::intervals::{ArrivalsAtSizes, Cuts, Intervals};
 use crate::replay::first_op;
 use crate::views::{View, Views, read_trace};
 use crate::{Progress, SimError, TraceInput};
@@ -24,6 +24,8 @@ pub(super) struct AtSize {
     /// From the first request to the last; `None` without times.
     pub(super) span_seconds: Option<BigRational>,
     pub(super) has_times: bool,
+    /// Where counts are noted.
+    pub(super) cuts: Cuts,
     keys: OnceLock<Vec<u64>>,
     accesses: OnceLock<Vec<[u64; 2]>>,
     groups: OnceLock<Arc<PageGroups>>,
@@ -80,6 +82,7 @@ impl Seconds {
 pub(super) fn read_sizes(
     input: &TraceInput,
     page_sizes_bytes: &[u64],
+    intervals: &Intervals,
     progress: &Progress,
 ) -> Result<Vec<AtSize>, SimError> {
     let limit_bytes = input.memory_limit_bytes() / page_sizes_bytes.len().max(1) as u64;
@@ -96,22 +99,26 @@ pub(super) fn read_sizes(
     };
     let mut seconds: Vec<Seconds> = page_sizes_bytes.iter().map(of_size).collect();
     let mut clock = Clock::default();
+    let mut arrivals = ArrivalsAtSizes::new(!intervals.is_off(), page_sizes_bytes, limit_bytes);
     let report = input.for_each_batch(progress, &mut |batch| {
         for request in batch {
             let second = clock.second(request);
             seconds.iter_mut().for_each(|of_size| of_size.take(request, second));
         }
         builders.iter_mut().for_each(|builder| builder.extend(batch));
+        arrivals.extend(batch)?;
         builders.iter().try_for_each(PageViewBuilder::check_room)
     })?;
     let mut sizes = Vec::new();
-    for ((builder, seconds), &page_bytes) in builders.into_iter().zip(seconds).zip(page_sizes_bytes)
-    {
+    let of_sizes = builders.into_iter().zip(seconds).zip(arrivals.finish());
+    for (((builder, seconds), arrivals), &page_bytes) in of_sizes.zip(page_sizes_bytes) {
         let view = View::new(builder.finish_watched(progress)?);
         let trace = read_trace(input, &report, Some(view.pages()));
+        let views = Views::of(trace, vec![view], arrivals);
         sizes.push(AtSize {
             page_bytes,
-            views: Views::of(trace, vec![view]),
+            cuts: views.cuts(intervals)?,
+            views,
             seconds: seconds.begins,
             span_seconds: clock.span(),
             has_times: clock.first_ns.is_some(),
@@ -161,15 +168,6 @@ impl AtSize {
     /// Pages by how often they are referenced.
     pub(super) fn groups(&self) -> Arc<PageGroups> {
         self.groups.get_or_init(|| Arc::new(PageGroups::of(self.accesses()))).clone()
-    }
-
-    /// Reads and writes in all.
-    pub(super) fn references(&self) -> [u64; 2] {
-        let trace = &self.views.trace;
-        let mut references = [0; 2];
-        references[Op::Read as usize] = trace.read_references;
-        references[Op::Write as usize] = trace.write_references;
-        references
     }
 }
 

@@ -7,10 +7,11 @@ use clockhand_policy::tier::{Countdown, Movements, Served, TierPolicy, TierSizes
 use clockhand_policy::{Memory, PageId};
 use clockhand_trace::PageView;
 
-use super::counts::Counter;
+use super::counts::{Counter, TierCounts};
 use super::course::Windows;
 use super::page_policy::{AccessBits, Numbers, PageTier, Sight};
 use super::promotion::{self, PromotionRule};
+use crate::intervals::{Cuts, Grows, Noted, Notes};
 use crate::replay::{ByAccess, ByExactBits, ByFuture, CHUNK_RECORDS, Told, chunk_done, first_op};
 use crate::{Progress, SimError};
 
@@ -45,11 +46,18 @@ pub(crate) struct TierReplay<'a> {
     pub(crate) view: &'a PageView,
     pub(crate) sizes: TierSizes,
     pub(crate) renewal: Renewal<'a>,
+    /// Where counts are noted.
+    pub(crate) cuts: &'a Cuts,
     pub(crate) progress: &'a Progress,
 }
 
 /// What a replay is told of, and gives back.
 pub(crate) trait Watching: Movements + Sized {
+    /// What is noted of it.
+    type Counts: Grows;
+
+    /// What it has counted.
+    fn counts(tiers: &mut Tiers<Self>) -> Self::Counts;
     /// A reference is over.
     fn served<P: TierPolicy>(tiers: &mut Tiers<Self>, served: Served, policy: &P);
 
@@ -65,6 +73,13 @@ pub(crate) trait Watching: Movements + Sized {
 }
 
 impl Watching for Counter {
+    type Counts = TierCounts;
+
+    fn counts(tiers: &mut Tiers<Self>) -> TierCounts {
+        let slow_pages_peak = tiers.slow_pages_peak();
+        TierCounts { slow_pages_peak, ..tiers.movements().counts.clone() }
+    }
+
     #[inline]
     fn served<P: TierPolicy>(tiers: &mut Tiers<Self>, served: Served, _: &P) {
         tiers.movements().served(served);
@@ -82,6 +97,9 @@ impl Watching for Counter {
     }
 }
 
+/// The tiers at the end, and what was noted on the way.
+type Replayed<W> = Result<(Tiers<W>, Noted<<W as Watching>::Counts>), SimError>;
+
 /// What is done after each chunk of records: progress is told, and a policy asked whether it can go on.
 type ChunkDone<P> = fn(&mut P, &Progress, usize) -> Result<(), SimError>;
 
@@ -97,13 +115,14 @@ impl TierReplay<'_> {
         mut policy: P,
         watching: W,
         chunk_done: ChunkDone<P>,
-    ) -> Result<Tiers<W>, SimError> {
+    ) -> Replayed<W> {
         let mut tiers = Tiers::new(self.sizes, watching);
         let mut position = 0;
         let mut next_end = tiers.movements().next_end();
         let mut next_renewal = self.renewal.next(0);
+        let mut notes = Notes::at(self.cuts);
         let mut chunks = self.view.chunks(CHUNK_RECORDS, 0);
-        while let Some(chunk) = chunks.next()? {
+        while let Some(chunk) = chunks.next_of(notes.until_next(CHUNK_RECORDS))? {
             let mut left = chunk.records;
             while !left.is_empty() {
                 if position == next_renewal {
@@ -124,8 +143,10 @@ impl TierReplay<'_> {
                 }
             }
             chunk_done(&mut policy, self.progress, chunk.records.len())?;
+            notes.passed(chunk.records, || W::counts(&mut tiers));
         }
-        Ok(tiers)
+        let noted = notes.finish(W::counts(&mut tiers));
+        Ok((tiers, noted))
     }
 
     /// Runs under a policy that is made for tiers.
@@ -133,7 +154,7 @@ impl TierReplay<'_> {
         self,
         policy: &TierSpec,
         watching: W,
-    ) -> Result<Tiers<W>, SimError> {
+    ) -> Replayed<W> {
         let TierSizes { fast_frames, pages, .. } = self.sizes;
         policy.build(TierSize { fast_frames, pages }, TierVisitor { replay: self, watching })
     }
@@ -143,7 +164,7 @@ impl TierReplay<'_> {
         self,
         policy: P,
         watching: W,
-    ) -> Result<Tiers<W>, SimError> {
+    ) -> Replayed<W> {
         self.run(policy, watching, chunk_done_always)
     }
 }
@@ -154,7 +175,7 @@ struct TierVisitor<'a, W> {
 }
 
 impl<W: Watching> catalog::Visitor for TierVisitor<'_, W> {
-    type Output = Result<Tiers<W>, SimError>;
+    type Output = Replayed<W>;
 
     fn visit<P: TierPolicy + 'static>(self, policy: P) -> Self::Output {
         self.replay.run(policy, self.watching, chunk_done_always)
@@ -180,13 +201,13 @@ pub(super) struct PageVisitor<'a, W> {
 }
 
 impl<'a, W: Watching> PageVisitor<'a, W> {
-    pub(super) fn run(self, policy: &ResolvedPolicy) -> Result<Tiers<W>, SimError> {
+    pub(super) fn run(self, policy: &ResolvedPolicy) -> Replayed<W> {
         let TierSizes { fast_frames, pages, .. } = self.replay.sizes;
         let frames = fast_frames.min(pages).max(1);
         policy.build(Size { frames, pages }, self)
     }
 
-    fn with<P: PagePolicy, T: Told<P>>(self, policy: P, told: T) -> Result<Tiers<W>, SimError> {
+    fn with<P: PagePolicy, T: Told<P>>(self, policy: P, told: T) -> Replayed<W> {
         let PageVisitor { replay, keeping, watching } = self;
         let TierSizes { fast_frames, pages, .. } = replay.sizes;
         let by_address = replay.view.places_by_address().filter(|_| P::PAGE_NUMBERS_MATTER);
@@ -216,7 +237,7 @@ impl<'a, W: Watching> PageVisitor<'a, W> {
 }
 
 impl<W: Watching> Visitor for PageVisitor<'_, W> {
-    type Output = Result<Tiers<W>, SimError>;
+    type Output = Replayed<W>;
 
     fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
         self.with(policy, ByExactBits)

@@ -4,7 +4,7 @@ use crate::columns::columns;
 
 columns! {
     /// What two tiers of memory make of a trace. Counts are of pages or of references to them.
-    pub struct TierRow {
+    pub struct TierRow of intervals {
         /// The trace as the user named it.
         pub trace: String,
         /// The policy as the user wrote it.

@@ -12,7 +12,7 @@ use num_traits::{ToPrimitive, Zero};
 use rustc_hash::FxHashMap;
 
 use super::bound::{MOST_REFERENCES, bound};
-use super::counts::Counter;
+use super::counts::{Counter, TierCounts};
 use super::course::{TierCourse, Windows};
 use super::prepared::{AtSize, read_sizes};
 use super::price::{TierPrices, rounded};
@@ -22,6 +22,7 @@ use super::{
     TierRow,
 };
 use crate::contestant::{BOUND_KIND, kind_word};
+use crate::intervals::{Noted, Part, Rows};
 use crate::pricing::{Pricing, policy_ratio};
 use crate::study::{Study, check_given};
 use crate::{Progress, SimError, TraceInput};
@@ -113,6 +114,9 @@ fn check(experiment: &TierExperiment) -> Result<(), SimError> {
     check_given(&experiment.policies, "policy", "--policy NAME")?;
     check_given(&experiment.promotions, "rule of promotion", "--promote RULE")?;
     check_given(&experiment.page_sizes_bytes, "page size", "--page-size SIZE")?;
+    if experiment.policies.iter().any(|policy| matches!(policy, Contender::Bound)) {
+        experiment.intervals.refuse("--policy bound")?;
+    }
     let has_no_slow = experiment.slow == Some(TierMemory::None);
     if has_no_slow && experiment.fast.contains(&TierMemory::None) {
         return refused(
@@ -233,7 +237,7 @@ impl<'a> TierStudy<'a> {
         at: &AtSize,
         cell: &TierCell,
         progress: &Progress,
-    ) -> Result<Tiers<Counter>, SimError> {
+    ) -> Result<(Tiers<Counter>, Noted<TierCounts>), SimError> {
         let view = at.view();
         let pages = view.pages().footprint_pages();
         let (most_promotions, renewal) = self.limit(at);
@@ -245,7 +249,8 @@ impl<'a> TierStudy<'a> {
             keeps_shadows: self.experiment.keeps_shadows,
             most_promotions,
         };
-        let replay = TierReplay { view: view.pages(), sizes, renewal, progress };
+        let cuts = &at.cuts;
+        let replay = TierReplay { view: view.pages(), sizes, renewal, cuts, progress };
         let mut counter = Counter::new(pages, self.experiment.ping_pong);
         counter.windows = Some(Windows::new(at.groups(), view.pages().references()));
         match (&self.policies[cell.policy], &cell.page_policy, cell.promotion) {
@@ -293,7 +298,10 @@ impl Study for TierStudy<'_> {
     type Finished = TierResult;
 
     fn prepare(&self, input: &TraceInput, progress: &Progress) -> Result<Vec<AtSize>, SimError> {
-        let sizes = read_sizes(input, &self.experiment.page_sizes_bytes, progress)?;
+        let sizes = {
+            let TierExperiment { page_sizes_bytes, intervals, .. } = self.experiment;
+            read_sizes(input, page_sizes_bytes, intervals, progress)?
+        };
         let is_timed = matches!(self.experiment.limit, Some(MigrationLimit::BytesPerSecond(_)));
         if is_timed && sizes.iter().any(|at| !at.has_times) {
             return Err(SimError::Usage(format!(
@@ -377,17 +385,20 @@ impl Study for TierStudy<'_> {
     ) -> Result<Vec<TierResult>, SimError> {
         let at = &sizes[task[0].size];
         if matches!(self.policies[task[0].policy], Contender::Bound) {
-            let result = |row| TierResult { row, course: TierCourse::default() };
+            let result = |row| TierResult::new(Rows::of(row), TierCourse::default());
             let row = |cell: &&TierCell| self.bound_row(at, cell, progress).map(result);
             return task.iter().map(row).collect();
         }
-        let mut tiers = self.replay(at, task[0], progress)?;
-        let peak = tiers.slow_pages_peak();
+        let (mut tiers, noted) = self.replay(at, task[0], progress)?;
         let counter = tiers.movements();
-        counter.counts.slow_pages_peak = peak;
         let course = counter.windows.take().map(Windows::into_course).unwrap_or_default();
-        let result = |row: TierRow| TierResult { row, course: course.clone() };
-        Ok(task.iter().map(|cell| result(self.row(at, cell, counter))).collect())
+        let result = |cell: &&TierCell| {
+            let row = |part: &Part<'_>, counts: &TierCounts| {
+                self.row(at, cell, part, counts, &counter.wear)
+            };
+            TierResult::new(noted.rows(&at.cuts, &at.views.trace, row), course.clone())
+        };
+        Ok(task.iter().map(result).collect())
     }
 }
 
@@ -453,22 +464,30 @@ impl TierStudy<'_> {
         })
     }
 
-    fn row(&self, at: &AtSize, cell: &TierCell, counter: &Counter) -> TierRow {
+    fn row(
+        &self,
+        at: &AtSize,
+        cell: &TierCell,
+        part: &Part<'_>,
+        counts: &TierCounts,
+        wear: &[[u32; 2]],
+    ) -> TierRow {
         let prices = &self.profiles[cell.profile].prices[cell.size];
-        let counts = &counter.counts;
         let times = prices.times(counts, self.experiment.reads_first_touches);
         let seconds = self.experiment.trace_seconds.as_ref().or(at.span_seconds.as_ref());
-        let life = prices.life(counts, &counter.wear, cell.slow_frames, seconds);
+        let life = prices.life(counts, wear, cell.slow_frames, seconds);
         let references = counts.references();
-        let [reads, writes] = at.references();
         let total = times.total();
         let copied = counts.promotions + counts.demotions - counts.free_demotions;
         let has_any = references > 0;
         let time = |time: &BigRational| has_any.then(|| rounded(time));
-        let life_of = |value: &Option<BigRational>| value.as_ref().map(rounded);
+        // How worn each page is, is known of the whole trace.
+        let life_of =
+            |value: &Option<BigRational>| value.as_ref().filter(|_| part.is_whole()).map(rounded);
         TierRow {
-            read_references: Some(reads),
-            write_references: Some(writes),
+            references,
+            read_references: Some(part.read_references),
+            write_references: Some(part.write_references),
             fast_hits: Some(counts.fast_hits),
             fast_share: has_any.then(|| counts.fast_hits as f64 / references as f64),
             fast_reads: Some(counts.fast[0]),

@@ -132,6 +132,7 @@ impl TranslateOptions {
             split: self.split,
             flush_on_switch: self.flush_on_switch,
             seed: self.seed,
+            intervals: self.intervals()?,
             jobs,
         })
     }

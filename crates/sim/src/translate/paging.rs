@@ -12,6 +12,7 @@ use super::page_table::PageTable;
 use super::replay::Entering;
 use super::space::{NONE, Regions, Space};
 use super::translator::{LookUp, Translator};
+use crate::intervals::grows;
 use crate::replay::{Told, first_op};
 
 /// What the driver does besides demand paging.
@@ -41,6 +42,19 @@ pub(crate) struct PagingCounts {
     /// The pages that were read by the request of another one: what one reference reads is one request.
     pub(crate) joined: Joined,
 }
+
+grows!(PagingCounts {
+    page_faults,
+    evictions,
+    write_ios,
+    promotions,
+    demotions,
+    promotion_fetches,
+    prefetched,
+    prefetched_in_vain,
+    kills,
+    joined,
+} kept { page_table_bytes });
 
 /// What one reference did, in order. A page or region is a number of the [`Space`], a stream its position there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

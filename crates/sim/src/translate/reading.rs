@@ -6,6 +6,7 @@ use clockhand_trace::{Folding, PageView, PageViewBuilder, ReadReport, Request, T
 use super::TranslateExperiment;
 use super::price::PricedStorage;
 use super::space::Space;
+use crate::intervals::{Arrivals, ArrivalsAtSizes, Cuts};
 use crate::views::{View, folding_for, read_trace};
 use crate::{Progress, ReadTrace, SimError, TraceInput};
 
@@ -16,6 +17,8 @@ pub(super) struct PreparedSize {
     /// One per folding that a policy needs; none if there is no reference.
     views: Vec<(View, Space)>,
     unfolded: bool,
+    /// Where counts are noted.
+    pub(super) cuts: Cuts,
 }
 
 impl PreparedSize {
@@ -56,6 +59,8 @@ pub(super) fn read_sizes(
             builders.push(PageViewBuilder::new(page_bytes, folding)?.within(limit_bytes));
         }
     }
+    let (keeps_times, sizes_bytes) = (!experiment.intervals.is_off(), &experiment.page_sizes_bytes);
+    let mut arrivals = ArrivalsAtSizes::new(keeps_times, sizes_bytes, limit_bytes);
     let mut first_bytes = Vec::new();
     let report = input.for_each_batch(progress, &mut |batch| {
         let batch = match experiment.split {
@@ -63,16 +68,16 @@ pub(super) fn read_sizes(
             false => first_bytes_of(batch, &mut first_bytes),
         };
         builders.iter_mut().for_each(|builder| builder.extend(batch));
-        Ok(())
+        arrivals.extend(batch)
     })?;
     check_addresses(experiment, input, &report)?;
     let mut builders = builders.into_iter();
     let mut sizes = Vec::new();
-    for &page_bytes in &experiment.page_sizes_bytes {
+    for (&page_bytes, arrivals) in sizes_bytes.iter().zip(arrivals.finish()) {
         let views = builders.by_ref().take(foldings.len()).map(finished);
         let views: Vec<PageView> =
             views.filter_map(Result::transpose).collect::<Result<_, SimError>>()?;
-        sizes.push(prepared(experiment, input, &report, page_bytes, views)?);
+        sizes.push(prepared(experiment, (input, &report), page_bytes, views, &arrivals)?);
     }
     Ok(sizes)
 }
@@ -112,10 +117,10 @@ fn check_addresses(
 
 fn prepared(
     experiment: &TranslateExperiment,
-    input: &TraceInput,
-    report: &ReadReport,
+    (input, report): (&TraceInput, &ReadReport),
     page_bytes: u64,
     views: Vec<PageView>,
+    arrivals: &Arrivals,
 ) -> Result<PreparedSize, SimError> {
     let promotion = experiment.huge.map(|huge| huge.promotion(page_bytes)).transpose()?;
     let first = views.first();
@@ -128,7 +133,13 @@ fn prepared(
         Ok((View::new(view), space))
     };
     let views = views.into_iter().map(with_space).collect::<Result<_, TraceError>>()?;
-    Ok(PreparedSize { page_bytes, trace, views, unfolded: experiment.huge.is_some() })
+    let cuts = experiment.intervals.cuts(&trace.name, trace.references, arrivals)?;
+    Ok(PreparedSize { page_bytes, trace, views, unfolded: is_unfolded(experiment), cuts })
+}
+
+/// Whether every reference is one of its own for all policies.
+fn is_unfolded(experiment: &TranslateExperiment) -> bool {
+    experiment.huge.is_some() || !experiment.intervals.is_off()
 }
 
 /// The different ways in which the policies need their runs folded. Promotion can take the frame of the page that was
@@ -141,9 +152,9 @@ fn foldings(
     let mut foldings = Vec::new();
     for storage in priced.iter().flatten() {
         for policy in policies {
-            let folding = match experiment.huge {
-                Some(_) => Folding::None,
-                None => folding_for(&policy.resolve(1, storage.device_ratio)?),
+            let folding = match is_unfolded(experiment) {
+                true => Folding::None,
+                false => folding_for(&policy.resolve(1, storage.device_ratio)?),
             };
             if !foldings.contains(&folding) {
                 foldings.push(folding);

@@ -10,6 +10,7 @@ use clockhand_trace::{PageView, Record, RunLengths};
 use super::paging::{Paging, PagingCounts, PagingRules, Unwatched, Watcher};
 use super::space::Space;
 use super::translator::{TlbLevels, TranslationCounts, Translator};
+use crate::intervals::{Cuts, Noted, Notes};
 use crate::next_use::NEVER;
 use crate::replay::{ByAccess, ByExactBits, ByReference, CHUNK_RECORDS, Told, chunk_done};
 use crate::{Progress, SimError};
@@ -26,6 +27,8 @@ pub(crate) struct Replay<'a> {
     pub(crate) tlbs: &'a [TlbLevels],
     pub(crate) walk_cache: u32,
     pub(crate) seed: u64,
+    /// Where counts are noted; if anywhere, the view is not folded.
+    pub(crate) cuts: &'a Cuts,
     pub(crate) progress: &'a Progress,
 }
 
@@ -36,7 +39,7 @@ impl<'a> Replay<'a> {
     /// Replays the view under `policy`.
     ///
     /// More frames than pages change nothing, so that a cell costs no more memory than its footprint.
-    pub(crate) fn run_under(self, policy: &ResolvedPolicy) -> Result<CellCounts, SimError> {
+    pub(crate) fn run_under(self, policy: &ResolvedPolicy) -> Result<Noted<CellCounts>, SimError> {
         let pages = self.space.pages();
         policy.build(Size { frames: self.frames.min(pages), pages }, ReplayVisitor(self))
     }
@@ -56,30 +59,34 @@ impl<'a> Replay<'a> {
         Paging::new((memory, told, watcher), translators, self.space, self.rules, self.frames)
     }
 
-    fn run<P: PagePolicy, T>(self, policy: P, told: T) -> Result<CellCounts, SimError>
+    fn run<P: PagePolicy, T>(self, policy: P, told: T) -> Result<Noted<CellCounts>, SimError>
     where
         T: Told<P> + Entering<P>,
     {
         let period = policy.period();
         let mut paging = self.paging(policy, told, Unwatched);
-        self.replay_in_periods(&mut paging, period)?;
-        let of_tlbs = paging.translators.iter().map(|translator| translator.counts).collect();
-        Ok((paging.counts_so_far(), of_tlbs))
+        let notes = self.replay_in_periods(&mut paging, period)?;
+        Ok(notes.finish(counts_of(&paging)))
     }
 
     fn replay_in_periods<P: PagePolicy, T, W: Watcher>(
         self,
         paging: &mut Paging<'a, P, T, W>,
         period: Option<NonZeroU64>,
-    ) -> Result<(), SimError>
+    ) -> Result<Notes<'a, CellCounts>, SimError>
     where
         T: Told<P> + Entering<P>,
     {
         let period = period.map_or(u64::MAX, NonZeroU64::get);
         let mut left_in_period = period;
         let mut of_view = self.view.chunks(CHUNK_RECORDS, 0);
-        for chunk in self.space.records(self.view).chunks(CHUNK_RECORDS) {
-            let run_lengths = of_view.next()?.and_then(|of_view| of_view.run_lengths);
+        let mut notes = Notes::at(self.cuts);
+        let mut records = self.space.records(self.view);
+        while !records.is_empty() {
+            let most = notes.until_next(CHUNK_RECORDS.min(records.len()));
+            let (chunk, later) = records.split_at(most);
+            records = later;
+            let run_lengths = of_view.next_of(most)?.and_then(|of_view| of_view.run_lengths);
             paging.told.enter(run_lengths, None);
             let mut lengths = run_lengths.into_iter().flat_map(RunLengths::iter);
             for &record in chunk {
@@ -92,15 +99,25 @@ impl<'a> Replay<'a> {
                 }
             }
             chunk_done(&mut paging.memory, self.progress, chunk.len())?;
+            notes.passed(chunk, || counts_of(paging));
         }
-        Ok(())
+        Ok(notes)
     }
+}
+
+/// What memory and the TLBs have counted.
+fn counts_of<P: PagePolicy, T, W: Watcher>(paging: &Paging<'_, P, T, W>) -> CellCounts
+where
+    T: Told<P> + Entering<P>,
+{
+    let of_tlbs = paging.translators.iter().map(|translator| translator.counts).collect();
+    (paging.counts_so_far(), of_tlbs)
 }
 
 struct ReplayVisitor<'a>(Replay<'a>);
 
 impl Visitor for ReplayVisitor<'_> {
-    type Output = Result<CellCounts, SimError>;
+    type Output = Result<Noted<CellCounts>, SimError>;
 
     fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
         self.0.run(policy, ByExactBits)

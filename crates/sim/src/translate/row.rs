@@ -4,7 +4,7 @@ use crate::columns::columns;
 
 columns! {
     /// What translation and paging make of one trace, at one page size, TLB, memory and storage. Pages are base pages.
-    pub struct TranslateRow {
+    pub struct TranslateRow of intervals {
         /// The trace as the user named it.
         pub trace: String,
         /// Page size in bytes.

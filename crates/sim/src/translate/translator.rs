@@ -4,6 +4,7 @@ use super::geometry::TlbGeometry;
 use super::space::{NONE, Space};
 use super::tlb::Tlb;
 use crate::SimError;
+use crate::intervals::grows;
 
 /// Both levels of a TLB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,6 +52,8 @@ pub(crate) struct TranslationCounts {
     /// Page-table reads.
     pub(crate) walk_accesses: u64,
 }
+
+grows!(TranslationCounts { tlb_misses, tlb2_hits, walks, walk_accesses });
 
 /// How a look-up ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -36,6 +36,7 @@ pub fn contestants<'a>(policies: impl IntoIterator<Item = &'a str>) -> Vec<Conte
 /// `policies` on `inputs` at these numbers of frames, on SLC NAND with pages of 4 KiB.
 pub fn experiment(inputs: Vec<TraceInput>, policies: &[&str], frames: &[u32]) -> Experiment {
     Experiment {
+        intervals: clockhand_sim::Intervals::default(),
         traces: inputs,
         policies: contestants(policies.iter().copied()),
         seed: 0,

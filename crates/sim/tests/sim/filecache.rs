@@ -26,6 +26,7 @@ impl FileCache {
     pub fn new(table: RequestTable) -> Self {
         FileCache {
             experiment: FileCacheExperiment {
+                intervals: clockhand_sim::Intervals::default(),
                 traces: vec![input("t", table)],
                 policies: Vec::new(),
                 seed: 0,

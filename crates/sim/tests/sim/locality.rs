@@ -17,6 +17,7 @@ use crate::workload;
 
 fn study(trace: TraceInput) -> LocalityStudy {
     LocalityStudy {
+        intervals: clockhand_sim::Intervals::default(),
         trace,
         page_bytes: PAGE_BYTES,
         device: "slc-nand".to_owned(),

@@ -10,6 +10,7 @@ mod filecache_golden;
 mod filecache_requests;
 mod folding;
 mod golden;
+mod intervals;
 mod locality;
 mod lru_sizes;
 mod memory_use;

@@ -23,6 +23,7 @@ const TWIN_PAGES: u64 = 128;
 pub fn experiment(traces: Vec<TraceInput>, buffers: &[&str], ssds: &[&str]) -> SsdExperiment {
     let parse = |text: &&str| BufferSpec::parse(text).unwrap_or_else(|error| panic!("{error}"));
     SsdExperiment {
+        intervals: clockhand_sim::Intervals::default(),
         traces,
         buffers: buffers.iter().map(parse).collect(),
         ssds: ssds.iter().map(|&ssd| ssd.to_owned()).collect(),

@@ -20,6 +20,7 @@ fn tlbs(tlb: &[&str], tlb2: &[&str]) -> Vec<TlbLevels> {
 
 fn translation(table: &RequestTable, frames: u32) -> TranslateExperiment {
     TranslateExperiment {
+        intervals: clockhand_sim::Intervals::default(),
         traces: vec![input("t", table.clone())],
         page_sizes_bytes: vec![4096],
         tlbs: tlbs(&["4"], &[]),

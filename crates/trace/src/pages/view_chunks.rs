@@ -48,8 +48,16 @@ impl<'a> Chunks<'a> {
     /// The file of the view cannot be read.
     #[expect(clippy::should_implement_trait, reason = "a chunk borrows from here")]
     pub fn next(&mut self) -> Result<Option<Chunk<'_>>, TraceError> {
+        self.next_of(self.records)
+    }
+
+    /// The same, of at most `records` runs.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub fn next_of(&mut self, records: usize) -> Result<Option<Chunk<'_>>, TraceError> {
         let first = self.next;
-        let count = self.records.min(self.view.record_count() - first);
+        let count = records.min(self.view.record_count() - first);
         if count == 0 {
             return Ok(None);
         }

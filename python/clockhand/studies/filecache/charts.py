@@ -17,6 +17,7 @@ from clockhand.report.lines import (
     lines_chart,
     quantity,
 )
+from clockhand.report.over_time import OverTime
 from clockhand.report.overview import Overview, Place, overview
 from clockhand.report.scales import Kind, Measure
 from clockhand.report.series import first_spellings
@@ -28,6 +29,24 @@ from clockhand.studies.filecache.findings import (
     required_text,
 )
 from clockhand.study.facts import printable
+
+OVER_TIME = OverTime(
+    measures=(
+        (
+            Measure("hit-ratio", "hit_ratio", "Hit ratio",
+                    "Share of the interval's references that the cache served.", Kind.SHARE),
+            pl.col("hit_ratio"),
+        ),
+        (
+            Measure("time", "time_per_reference_us", "Time per reference (µs)",
+                    "Mean of the interval; lower is better.", Kind.NUMBER),
+            pl.col("time_us") / pl.col("references"),
+        ),
+    ),
+    told_by=("policy", "admission", "capacity", "device", "insert", "block_bytes"),
+)  # fmt: skip
+"""What the rows of intervals show."""
+
 
 BAR_HEIGHT = 34
 

@@ -15,6 +15,7 @@ from clockhand.report.words import free_slug
 from clockhand.studies.filecache.charts import (
     HIT_RATIO,
     NO_CACHE,
+    OVER_TIME,
     break_even_chart,
     break_even_records,
     cell_records,
@@ -54,18 +55,25 @@ HEADINGS = {
 }
 
 
-def render(rows: pl.DataFrame, facts: Facts, highlight: Sequence[str] = ()) -> str:
+def render(
+    rows: pl.DataFrame,
+    facts: Facts,
+    highlight: Sequence[str] = (),
+    intervals: pl.DataFrame | None = None,
+) -> str:
     """Return the report of result rows as HTML text.
 
     Args:
         rows: Result rows, as :func:`clockhand.filecache` gives them.
         facts: How the rows were made; it describes every trace that the rows name.
         highlight: Admissions that are emphasised, besides the best.
+        intervals: The rows of intervals, if they were asked for.
     """
     sections = _sections(rows, facts)
     parts = parts_of(sections, highlight)
     together = {section.label: section.records for section in sections}
     table = table_without_filter(rows, facts, HEADINGS)
+    parts += OVER_TIME.parts(intervals, facts, parts)
     return template(PAGE_TEMPLATE).render(
         title=headline(rows, facts),
         sentences=findings(rows, facts),

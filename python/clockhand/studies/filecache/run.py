@@ -34,11 +34,13 @@ class FileCacheRun(ReportedRows):
             Counts are of blocks, times in microseconds.
         facts: Command, version, trace hashes, devices and policies, for a report.
         warnings: What the readers passed over or assumed, one sentence each.
+        cells: The same as ``rows``; with ``every`` these are of intervals, and the cells are here.
     """
 
     rows: pl.DataFrame
     facts: Facts
     warnings: list[str]
+    cells: pl.DataFrame
 
     leading = (
         "trace", "policy", "admission", "capacity", "device", "hit_ratio", "admitted", "time_us",
@@ -48,13 +50,15 @@ class FileCacheRun(ReportedRows):
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.filecache.report import render
 
-        return render(self.rows, self.facts, highlight)
+        return render(self.cells, self.facts, highlight, intervals=self.intervals)
 
     def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
         """Return every figure in Vega-Lite, by its key, the leading one first."""
+        from clockhand.studies.filecache.charts import OVER_TIME
         from clockhand.studies.filecache.report import specifications
 
-        return specifications(self.rows, self.facts, highlight)
+        figures = specifications(self.cells, self.facts, highlight)
+        return figures | OVER_TIME.charts(self.intervals, self.facts)
 
 
 def _is_told_already(point: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
@@ -65,7 +69,7 @@ def _is_told_already(point: Mapping[str, Any], options: Mapping[str, Any]) -> bo
 FILE_CACHE = Study(
     name="filecache",
     command="filecache",
-    made=lambda ran: FileCacheRun(ran.rows, ran.facts, ran.warnings),
+    made=lambda ran: FileCacheRun(ran.rows, ran.facts, ran.warnings, ran.cells),
     grid=("page_size", "capacity", "policy", "admission", "device", "insert"),
     page_column="block_bytes",
     repeats=_is_told_already,

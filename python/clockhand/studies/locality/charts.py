@@ -4,10 +4,35 @@ import math
 from typing import Any
 
 import altair as alt
+import polars as pl
 
 from clockhand.report.appearance import SOLID, Theme
 from clockhand.report.canvas import PICTURE_HEIGHT, PICTURE_WIDTH, ROWS, Canvas, Spec, as_spec
+from clockhand.report.over_time import OverTime
+from clockhand.report.scales import Kind, Measure
 from clockhand.studies.locality.panels import BOTH, BY_FREQUENCY, READS, WRITES, Panel, Record
+
+OVER_TIME = OverTime(
+    measures=(
+        (
+            Measure("pages", "pages", "Pages in the interval",
+                    "Distinct pages that its references go to.", Kind.NUMBER),
+            pl.col("pages"),
+        ),
+        (
+            Measure("new-pages", "new_pages", "New pages in the interval",
+                    "Pages that no reference went to before: where phases begin.", Kind.NUMBER),
+            pl.col("new_pages"),
+        ),
+        (
+            Measure("writes", "write_share", "Writes",
+                    "Share of the interval's references.", Kind.SHARE),
+            pl.col("write_references") / pl.col("references"),
+        ),
+    ),
+    told_by=("page_bytes",),
+)  # fmt: skip
+"""What the table of intervals shows."""
 
 PANEL_HEIGHT = 190
 BAND_OPACITY = 0.18

@@ -11,7 +11,7 @@ from clockhand.report.canvas import CANVAS, PICTURE, Spec
 from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.table import Table, table_without_filter
 from clockhand.report.words import free_slug, unique
-from clockhand.studies.locality.charts import look, panel_chart, panel_records
+from clockhand.studies.locality.charts import OVER_TIME, look, panel_chart, panel_records
 from clockhand.studies.locality.findings import Verdict, write_verdict
 from clockhand.studies.locality.panels import Tables, Topic, topics
 from clockhand.study.facts import Facts, printable, trace_label
@@ -59,6 +59,7 @@ def render(tables: Tables, facts: Facts) -> str:
         title = f"How reads and writes recur on {len(traces)} traces"
     elif verdicts[0] is not None:
         title = verdicts[0].lead.rstrip(".")
+    parts += OVER_TIME.parts(_intervals(tables), facts, parts)
     return template(PAGE_TEMPLATE).render(
         title=title,
         parts=parts,
@@ -91,7 +92,13 @@ def specifications(tables: Tables, facts: Facts) -> dict[str, Spec]:
             for panel in row.panels:
                 chart = panel_chart(panel, panel.key, PICTURE, subtitle=label)
                 drawn[prefix + panel.key] = chart
-    return drawn
+    return drawn | OVER_TIME.charts(_intervals(tables), facts)
+
+
+def _intervals(tables: Tables) -> pl.DataFrame | None:
+    """The table of intervals, if it has rows."""
+    intervals = tables["intervals"]
+    return None if intervals.is_empty() else intervals
 
 
 def _part(topic: Topic, labels: Sequence[str], before: int) -> Part:

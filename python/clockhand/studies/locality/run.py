@@ -51,6 +51,7 @@ class Locality(Reported):
             sizes and with standard errors.
         working_set: Average number of pages in a window of references.
         recency: Reads and writes by the other pages since the previous reference to their page.
+        intervals: References, pages and new pages of each interval, with ``every``.
         facts: Command, version, trace hashes and device, for a report.
         warnings: What the readers passed over or assumed, one sentence each.
     """
@@ -88,6 +89,10 @@ class Locality(Reported):
     def recency(self) -> "pl.DataFrame":
         return self._made("recency")
 
+    @cached_property
+    def intervals(self) -> "pl.DataFrame":
+        return self._made("intervals")
+
     def _made(self, name: str) -> "pl.DataFrame":
         found = self._found(name)
         return table_of(self._ran.rows, name) if found is None else found.table()
@@ -124,7 +129,7 @@ class Locality(Reported):
             raise _engine.UsageError(f"--rows {name!r} is unknown; give one of {', '.join(KINDS)}")
         summary = self._found("summary")
         is_sampled = self.summary.is_empty() if summary is None else not summary.parts
-        if name != "miss-curve" and is_sampled:
+        if name not in ("miss-curve", "intervals") and is_sampled:
             raise _engine.UsageError(
                 f"--rows {name} needs the whole trace; leave out --sample, or give "
                 "--rows miss-curve"

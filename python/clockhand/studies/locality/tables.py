@@ -82,13 +82,31 @@ RECENCY_KINDS: Kinds = {
     "write_references": "u64",
 }
 
+INTERVALS_KINDS: Kinds = {
+    "trace": "text",
+    "page_bytes": "u64",
+    "interval": "u64",
+    "from_reference": "u64",
+    "from_us": "f64",
+    "references": "u64",
+    "read_references": "u64",
+    "write_references": "u64",
+    "pages": "u64",
+    "written_pages": "u64",
+    "new_pages": "u64",
+}
+
 KINDS: Mapping[str, Kinds] = {
-    "summary": SUMMARY_KINDS,
-    "ranks": RANKS_KINDS,
-    "inversions": INVERSIONS_KINDS,
-    "miss-curve": MISS_CURVE_KINDS,
-    "working-set": WORKING_SET_KINDS,
-    "recency": RECENCY_KINDS,
+    name: {**kinds, "skipped_requests": "u64"}
+    for name, kinds in {
+        "summary": SUMMARY_KINDS,
+        "ranks": RANKS_KINDS,
+        "inversions": INVERSIONS_KINDS,
+        "miss-curve": MISS_CURVE_KINDS,
+        "working-set": WORKING_SET_KINDS,
+        "recency": RECENCY_KINDS,
+        "intervals": INTERVALS_KINDS,
+    }.items()
 }
 """The tables of a result, with the names, order and kinds of their columns."""
 
@@ -103,10 +121,11 @@ OF_CELL: Kinds = {
     "read_references": "u64",
     "write_references": "u64",
     "footprint_pages": "u64",
+    "skipped_requests": "u64",
 }
 """What a row of a dataset says of its cell, beside the tables."""
 
-IDENTITY = ("trace", "page_bytes")
+IDENTITY = ("trace", "page_bytes", "skipped_requests")
 """Columns of every table that are the same in all rows of a cell."""
 
 
@@ -150,7 +169,8 @@ def cell_of(result: Mapping[str, Any], page_bytes: int) -> dict[str, Any]:
         "trace": trace["name"],
         "page_bytes": page_bytes,
         "device": result["device"]["name"],
-        **{name: trace[name] for name in list(OF_CELL)[3:]},
+        **{name: trace[name] for name in list(OF_CELL)[3:-1]},
+        "skipped_requests": trace["skipped_records"],
     }
 
 
@@ -179,7 +199,12 @@ def parts_of(
         page_bytes: Bytes of a page.
         wanted: The names of those that are to have rows.
     """
-    of_cell = {"trace": result["trace"]["name"], "page_bytes": page_bytes}
+    trace = result["trace"]
+    of_cell = {
+        "trace": trace["name"],
+        "page_bytes": page_bytes,
+        "skipped_requests": trace["skipped_records"],
+    }
     return {
         name: [{**of_cell, **part} for part in made(result)] if name in wanted else []
         for name, made in _MADE.items()
@@ -355,5 +380,6 @@ _MADE: Mapping[str, Callable[[Mapping[str, Any]], list[Part]]] = {
     "miss-curve": _curve,
     "working-set": _working_set,
     "recency": _recency,
+    "intervals": lambda result: [result["intervals"]],
 }
 """What makes each table."""

@@ -17,12 +17,36 @@ from clockhand.report.lines import (
     quantity,
 )
 from clockhand.report.measures import drawable
+from clockhand.report.over_time import OverTime
 from clockhand.report.overview import Overview, Place, overview
 from clockhand.report.scales import Kind, Measure, label_expression
 from clockhand.report.series import first_spellings
 from clockhand.report.words import time_unit
 from clockhand.study.facts import printable
 from clockhand.study.policies import BASELINE, reads_the_future
+
+OVER_TIME = OverTime(
+    measures=(
+        (
+            Measure("hit-ratio", "hit_ratio", "Hit ratio",
+                    "Share of the interval's references that were in the cache.", Kind.SHARE),
+            pl.col("hit_ratio"),
+        ),
+        (
+            Measure("io-time", "io_time_per_reference_us", "I/O time per reference (µs)",
+                    "Mean of the interval; lower is better.", Kind.NUMBER),
+            pl.col("io_time_us") / pl.col("references"),
+        ),
+        (
+            Measure("dirty", "dirty_pages_mean", "Dirty pages of files",
+                    "Mean of the interval.", Kind.NUMBER),
+            pl.col("dirty_pages_mean"),
+        ),
+    ),
+    told_by=("policy", "frames", "device", "file_device"),
+)  # fmt: skip
+"""What the rows of intervals show."""
+
 
 BASELINES = (BASELINE, "lru")
 """What the others are compared with: the first of them that was run."""

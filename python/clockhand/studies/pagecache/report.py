@@ -19,6 +19,7 @@ from clockhand.report.table import table_without_filter
 from clockhand.report.words import free_slug, titled, unique
 from clockhand.studies.pagecache.charts import (
     BASELINES,
+    OVER_TIME,
     REASONS_TITLE,
     baseline_of,
     cell_records,
@@ -49,13 +50,19 @@ class _Section:
     ranges: list[Ranged]
 
 
-def render(rows: pl.DataFrame, facts: Facts, highlight: Sequence[str] = ()) -> str:
+def render(
+    rows: pl.DataFrame,
+    facts: Facts,
+    highlight: Sequence[str] = (),
+    intervals: pl.DataFrame | None = None,
+) -> str:
     """Return the report of result rows as HTML text.
 
     Args:
         rows: Result rows, one per trace, memory size and policy, in the order given.
         facts: How the rows were made; it describes every trace that the rows name.
         highlight: Policies that are emphasised, besides the best and the baseline.
+        intervals: The rows of intervals, if they were asked for.
     """
     split = _sections(rows, facts)
     everywhere = _looks(split, CANVAS)
@@ -67,6 +74,7 @@ def render(rows: pl.DataFrame, facts: Facts, highlight: Sequence[str] = ()) -> s
     title, sentences = titled(findings(rows, facts), len(split), f"Page caches, {count}")
     table = table_without_filter(rows, facts, {})
     together = {section.label: section.records for section in split}
+    parts += OVER_TIME.parts(intervals, facts, parts)
     return template(PAGE_TEMPLATE).render(
         title=title,
         sentences=sentences,

@@ -27,11 +27,13 @@ class PageCacheRun(ReportedRows):
             :data:`SCHEMA`.
         facts: Command, version, trace hashes, devices and policies, for a report.
         warnings: What the readers passed over or assumed, one sentence each.
+        cells: The same as ``rows``; with ``every`` these are of intervals, and the cells are here.
     """
 
     rows: pl.DataFrame
     facts: Facts
     warnings: list[str]
+    cells: pl.DataFrame
 
     compared_by = "policy"
     leading = (
@@ -42,19 +44,21 @@ class PageCacheRun(ReportedRows):
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.pagecache.report import render
 
-        return render(self.rows, self.facts, highlight)
+        return render(self.cells, self.facts, highlight, intervals=self.intervals)
 
     def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
         """Return every figure in Vega-Lite, by its key, the leading one first."""
+        from clockhand.studies.pagecache.charts import OVER_TIME
         from clockhand.studies.pagecache.report import specifications
 
-        return specifications(self.rows, self.facts, highlight)
+        figures = specifications(self.cells, self.facts, highlight)
+        return figures | OVER_TIME.charts(self.intervals, self.facts)
 
 
 PAGE_CACHE = Study(
     name="pagecache",
     command="pagecache",
-    made=lambda ran: PageCacheRun(ran.rows, ran.facts, ran.warnings),
+    made=lambda ran: PageCacheRun(ran.rows, ran.facts, ran.warnings, ran.cells),
     grid=("frames|memory", "policy"),
     predicts_windows=True,
 )

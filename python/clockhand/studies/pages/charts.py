@@ -13,6 +13,7 @@ from clockhand.report.canvas import PICTURE, Canvas, Spec, as_chart, picture_fil
 from clockhand.report.emphasis import emphasised
 from clockhand.report.lines import Compared, SizeAxis, is_drawable, lines_chart
 from clockhand.report.measures import caption
+from clockhand.report.over_time import OverTime
 from clockhand.report.overview import Overview, Place, overview
 from clockhand.report.overview_charts import overview_charts
 from clockhand.report.scales import Kind, Measure
@@ -26,6 +27,29 @@ from clockhand.study.selections import matching
 
 if TYPE_CHECKING:
     import altair as alt
+
+OVER_TIME = OverTime(
+    measures=(
+        (
+            Measure("hit-ratio", "hit_ratio", "Hit ratio",
+                    "Share of the interval's references that were in memory.", Kind.SHARE),
+            pl.col("hit_ratio"),
+        ),
+        (
+            Measure("io-time", "io_time_per_reference_us", "I/O time per reference (µs)",
+                    "Mean of the interval; lower is better.", Kind.NUMBER),
+            pl.col("io_time_us") / pl.col("references"),
+        ),
+        (
+            Measure("write-ios", "writes_per_reference", "Pages written per reference",
+                    "Mean of the interval; lower is better.", Kind.NUMBER),
+            pl.col("write_ios") / pl.col("references"),
+        ),
+    ),
+    told_by=("policy", "frames", "page_bytes", "device"),
+)  # fmt: skip
+"""What the rows of intervals show."""
+
 
 LOWER_BOUND = "lower bound"
 WHICH = "Which policy, where, by how much"

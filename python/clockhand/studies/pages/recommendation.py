@@ -254,7 +254,7 @@ class _Question:
         contestants = dict.fromkeys([*names, *scaled[Fraction(1, 2)].values()])
         contestants |= dict.fromkeys(scaled[Fraction(2)].values())
         prepared = _engine.PreparedTrace.read(
-            source, list(contestants), [self.device], [self.page_bytes], watch
+            source, list(contestants), [self.device], [self.page_bytes], False, watch
         )
         [facts] = prepared.traces
         asked = self.plan(facts["footprint_pages"])["cells"][0]["frames"]
@@ -299,7 +299,7 @@ class _Question:
 
         def of_part(name: str, part: _engine.TraceSource) -> _Situation:
             prepared = _engine.PreparedTrace.read(
-                part, list(candidates), [self.device], [self.page_bytes], watch
+                part, list(candidates), [self.device], [self.page_bytes], False, watch
             )
             rows = self._run(prepared, [(policy, frames) for policy in candidates], watch)
             times_us = {policy: rows[policy, frames]["io_time_us"] for policy in candidates}

@@ -14,6 +14,7 @@ from clockhand.report.scales import Measure
 from clockhand.report.words import byte_text, percent, size_text
 from clockhand.studies.pages.charts import (
     MEASURES,
+    OVER_TIME,
     TOOLTIP,
     chart,
     compared_of,
@@ -63,13 +64,19 @@ def write_report(rows: pl.DataFrame, facts: Facts, path: str | Path) -> None:
     publish({Path(path): render(rows, facts).encode()})
 
 
-def render(rows: pl.DataFrame, facts: Facts, highlight: Sequence[str] = ()) -> str:
+def render(
+    rows: pl.DataFrame,
+    facts: Facts,
+    highlight: Sequence[str] = (),
+    intervals: pl.DataFrame | None = None,
+) -> str:
     """Return the report as HTML text.
 
     Args:
         rows: result rows, one per trace, memory size and policy, in the order given.
         facts: how the rows were made; it describes every trace that the rows name.
         highlight: policies that are emphasised, besides the best and CLOCK.
+        intervals: The rows of intervals, if they were asked for.
     """
     split = sections(rows, facts)
     everywhere = looks(split, PAGE, highlight)
@@ -81,13 +88,15 @@ def render(rows: pl.DataFrame, facts: Facts, highlight: Sequence[str] = ()) -> s
         parts.append(part)
     laid_out = table(rows, facts)
     leading = overviews(split) if len(split) > 1 else []
+    over_time = OVER_TIME.parts(intervals, facts, parts)
     return template(PAGE_TEMPLATE).render(
         title=_title(parts, leading),
         parts=parts,
+        over_time=over_time,
         leading=leading,
         facts=printable(facts),
         table=laid_out,
-        payload=payload(parts, {"rows-heading": laid_out}),
+        payload=payload([*parts, *over_time], {"rows-heading": laid_out}),
     )
 
 

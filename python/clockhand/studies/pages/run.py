@@ -61,6 +61,7 @@ class Simulation(ReportedRows):
             :data:`SCHEMA`.
         facts: Command, version, trace hashes, device and policies, for a report.
         warnings: What the readers passed over or assumed, one sentence each.
+        cells: The same as ``rows``; with ``every`` these are of intervals, and the cells are here.
         gauges: The values inside the policies that were sampled, with the columns of
             :data:`GAUGE_SCHEMA`; no rows if none were asked for.
     """
@@ -83,6 +84,10 @@ class Simulation(ReportedRows):
     def rows(self) -> "pl.DataFrame":  # type: ignore[override]
         return self._ran.rows
 
+    @cached_property
+    def cells(self) -> "pl.DataFrame":  # type: ignore[override]
+        return self._ran.cells
+
     @property
     def records(self) -> Records:
         """The rows as mappings from columns to values."""
@@ -90,18 +95,19 @@ class Simulation(ReportedRows):
 
     @cached_property
     def gauges(self) -> "pl.DataFrame":
-        return _gauges(self._ran.result["gauges"], self.rows)
+        return _gauges(self._ran.result["gauges"], self.cells)
 
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.report import render
 
-        return render(self.rows, self.facts, highlight)
+        return render(self.cells, self.facts, highlight, intervals=self.intervals)
 
     def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
         """Return every figure in Vega-Lite, by its key, the leading one first."""
-        from clockhand.studies.pages.charts import specifications
+        from clockhand.studies.pages.charts import OVER_TIME, specifications
 
-        return specifications(self.rows, self.facts, highlight)
+        figures = specifications(self.cells, self.facts, highlight)
+        return figures | OVER_TIME.charts(self.intervals, self.facts)
 
 
 def _simulated(

@@ -15,12 +15,46 @@ from clockhand.report.lines import (
     lines_chart,
 )
 from clockhand.report.measures import drawable
+from clockhand.report.over_time import OverTime
 from clockhand.report.overview import Overview, Place, overview
 from clockhand.report.scales import Kind, Measure
 from clockhand.report.series import first_spellings
 from clockhand.report.words import size_text
 from clockhand.studies.ssd.findings import FAMILY, FAMILY_RESOLVED
 from clockhand.study.facts import printable
+
+OVER_TIME = OverTime(
+    measures=(
+        (
+            Measure("waf", "waf", "Write amplification",
+                    "Pages programmed per page that the buffer wrote.", Kind.NUMBER),
+            pl.col("waf"),
+        ),
+        (
+            Measure("hit-ratio", "hit_ratio", "Hit ratio of the buffer",
+                    "Share of the interval's references.", Kind.SHARE),
+            pl.col("hit_ratio"),
+        ),
+        (
+            Measure("host-writes", "host_writes", "Pages written to flash",
+                    "By the buffer, in the interval.", Kind.NUMBER),
+            pl.col("host_writes"),
+        ),
+        (
+            Measure("iops", "iops", "Requests per second",
+                    "Completed in the interval, in timed runs.", Kind.NUMBER),
+            pl.col("iops"),
+        ),
+        (
+            Measure("read-p99", "read_p99_us", "Latency of reads, 99 % (µs)",
+                    "Of the interval, in timed runs.", Kind.NUMBER),
+            pl.col("read_p99_us"),
+        ),
+    ),
+    told_by=("buffer", "ssd", "buffer_pages"),
+)  # fmt: skip
+"""What the rows of intervals show."""
+
 
 MIB = 1 << 20
 

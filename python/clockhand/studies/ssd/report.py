@@ -19,6 +19,7 @@ from clockhand.report.table import table_without_filter
 from clockhand.report.words import free_slug, size_text, titled, unique
 from clockhand.studies.ssd.charts import (
     MEASURES,
+    OVER_TIME,
     cell_records,
     compared_of,
     one_name,
@@ -108,6 +109,7 @@ def render(
     highlight: Sequence[str] = (),
     sizes: pl.DataFrame | None = None,
     answer: Sequence[str] = (),
+    intervals: pl.DataFrame | None = None,
 ) -> str:
     """Return the report of a run as HTML text.
 
@@ -116,6 +118,7 @@ def render(
         highlight: Buffers, without their sizes, that are emphasised besides the best.
         sizes: Of a recommendation, what is best at each size.
         answer: Its sentences, which lead the report.
+        intervals: The rows of intervals, if they were asked for.
     """
     rows, facts = run.rows, run.facts
     split = _sections(run, sizes)
@@ -131,6 +134,7 @@ def render(
     )
     table = table_without_filter(rows, facts, HEADINGS)
     together = {section.label: section.records for section in split}
+    parts += OVER_TIME.parts(intervals, facts, parts)
     return template(PAGE_TEMPLATE).render(
         title=title,
         sentences=sentences,

@@ -1,8 +1,8 @@
 """Write buffers on flash drives: what traces turn into, at the traces' own addresses."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import polars as pl
 
@@ -34,9 +34,11 @@ class SsdRun(SsdTables, ReportedRows):
         parts: Of timed runs, the share of time in which front end, channels and dies were busy.
         facts: Command, version, trace hashes, drives and buffers, for a report.
         warnings: What the readers passed over or assumed, one sentence each.
+        cells: The same as ``rows``; with ``every`` these are of intervals, and the cells are here.
     """
 
     warnings: list[str]
+    cells: pl.DataFrame
 
     compared_by = "buffer"
     leading = (
@@ -46,23 +48,34 @@ class SsdRun(SsdTables, ReportedRows):
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.ssd.report import render
 
-        return render(self, highlight)
+        run, intervals = self._drawn()
+        return render(run, highlight, intervals=intervals)
 
     def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
         """Return every figure in Vega-Lite, by its key, the leading one first."""
+        from clockhand.studies.ssd.charts import OVER_TIME
         from clockhand.studies.ssd.report import specifications
 
-        return specifications(self, highlight)
+        run, intervals = self._drawn()
+        return specifications(run, highlight) | OVER_TIME.charts(intervals, self.facts)
+
+    def _drawn(self) -> tuple[Self, pl.DataFrame | None]:
+        """The result with the rows that figures show, and the intervals that have figures of their
+        own: windows of timed runs are drawn with the rest of time."""
+        intervals = self.intervals
+        if intervals is None or intervals["window_us"].null_count() > 0:
+            return replace(self, rows=self.cells), intervals
+        return replace(self, rows=pl.concat([self.cells, intervals])), None
 
 
 def _made(ran: Ran) -> SsdRun:
-    rows, result = ran.rows, ran.result
+    cells, result = ran.cells, ran.result
     details = {
-        name: _of_cells(result[name], rows, columns, ("arrivals",))
+        name: _of_cells(result[name], cells, columns, ("arrivals",))
         for name, columns in DETAILS.items()
     }
-    wear = _of_cells(result["wear"], rows, WEAR)
-    return SsdRun(rows, wear, **details, facts=ran.facts, warnings=ran.warnings)
+    wear = _of_cells(result["wear"], cells, WEAR)
+    return SsdRun(ran.rows, wear, **details, facts=ran.facts, warnings=ran.warnings, cells=cells)
 
 
 def _of_cells(

@@ -10,10 +10,34 @@ from clockhand.report.appearance import Mark
 from clockhand.report.canvas import Canvas
 from clockhand.report.lines import Compared, Record, SizeAxis, exact_tooltip, lines_chart
 from clockhand.report.measures import caption, measure_chart
+from clockhand.report.over_time import OverTime
 from clockhand.report.overview import Overview, Place, overview
 from clockhand.report.scales import Kind, Measure
 from clockhand.report.sections import Drawing
 from clockhand.studies.tier.findings import BOUND, fast_alone_ns, offline_lines
+
+OVER_TIME = OverTime(
+    measures=(
+        (
+            Measure("mean", "mean_ns", "Time per reference (ns)",
+                    "Mean of the interval: accesses, migrations and storage.", Kind.NUMBER),
+            pl.col("mean_ns"),
+        ),
+        (
+            Measure("fast-share", "fast_share", "References served by the fast tier",
+                    "Share of the interval's references.", Kind.SHARE),
+            pl.col("fast_share"),
+        ),
+        (
+            Measure("promotions", "promotions_per_reference", "Promotions per reference",
+                    "Of the interval.", Kind.NUMBER),
+            pl.col("promotions") / pl.col("references"),
+        ),
+    ),
+    told_by=("policy", "promote", "fast_frames", "tiers", "page_bytes"),
+)  # fmt: skip
+"""What the rows of intervals show."""
+
 
 MEAN = Measure(
     "slowdown", "slowdown", "Time of a reference, over fast memory alone",

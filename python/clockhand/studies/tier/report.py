@@ -12,6 +12,7 @@ from clockhand.report.lines import Compared, Record
 from clockhand.report.sections import Drawing, Section, parts_of, pictures_of
 from clockhand.report.table import table_without_filter
 from clockhand.studies.tier.charts import (
+    OVER_TIME,
     cell_records,
     cells_of,
     compared_of,
@@ -58,7 +59,11 @@ HEADINGS = {
 
 
 def render(
-    rows: pl.DataFrame, courses: pl.DataFrame, facts: Facts, highlight: Sequence[str] = ()
+    rows: pl.DataFrame,
+    courses: pl.DataFrame,
+    facts: Facts,
+    highlight: Sequence[str] = (),
+    intervals: pl.DataFrame | None = None,
 ) -> str:
     """Return the report of result rows as HTML text.
 
@@ -67,6 +72,7 @@ def render(
         courses: What happened over time, a row for each.
         facts: How the rows were made; it describes every trace that the rows name.
         highlight: Lines that are emphasised, besides the best.
+        intervals: The rows of intervals, if they were asked for.
     """
     sections = _sections(rows, courses, facts)
     parts = parts_of(sections, highlight)
@@ -74,6 +80,7 @@ def render(
     shown = rows.select(column for column in rows if column.null_count() < len(column))
     table = table_without_filter(shown, facts, HEADINGS)
     title, sentences = headline(rows, facts), findings(rows, facts)
+    parts += OVER_TIME.parts(intervals, facts, parts)
     return template(PAGE_TEMPLATE).render(
         title=title,
         sentences=sentences[1:] if len(parts) == 1 else sentences,

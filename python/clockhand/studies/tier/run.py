@@ -42,12 +42,14 @@ class Tiering(ReportedRows):
             not looked at). The lists of ``bound`` are empty.
         facts: Command, version, trace hashes, tiers and policies, for a report.
         warnings: What the readers passed over or assumed, one sentence each.
+        cells: The same as ``rows``; with ``every`` these are of intervals, and the cells are here.
     """
 
     rows: pl.DataFrame
     courses: pl.DataFrame
     facts: Facts
     warnings: list[str]
+    cells: pl.DataFrame
 
     leading = (
         "trace", "policy", "promote", "fast_frames", "tiers", "fast_share", "promotions",
@@ -57,19 +59,23 @@ class Tiering(ReportedRows):
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.tier.report import render
 
-        return render(self.rows, self.courses, self.facts, highlight)
+        return render(self.cells, self.courses, self.facts, highlight, intervals=self.intervals)
 
     def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
         """Return every figure in Vega-Lite, by its key, the leading one first."""
+        from clockhand.studies.tier.charts import OVER_TIME
         from clockhand.studies.tier.report import specifications
 
-        return specifications(self.rows, self.courses, self.facts, highlight)
+        figures = specifications(self.cells, self.courses, self.facts, highlight)
+        return figures | OVER_TIME.charts(self.intervals, self.facts)
 
 
 def _made(ran: Ran) -> Tiering:
     courses = pl.DataFrame(ran.result["courses"], schema=COURSE_SCHEMA)
-    rows = ran.rows.drop(COURSE_SCHEMA, strict=False)  # A dataset keeps both together.
-    return Tiering(rows, courses, ran.facts, ran.warnings)
+    # A dataset keeps both together.
+    cells = ran.cells.drop(COURSE_SCHEMA, strict=False)
+    rows = cells if ran.rows is ran.cells else ran.rows.drop(COURSE_SCHEMA, strict=False)
+    return Tiering(rows, courses, ran.facts, ran.warnings, cells)
 
 
 def _courses(rows: pl.DataFrame) -> Mapping[str, Any]:

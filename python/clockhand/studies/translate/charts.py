@@ -9,9 +9,34 @@ import polars as pl
 
 from clockhand.report.appearance import Mark, Theme, marks
 from clockhand.report.canvas import Canvas, Spec, as_layers, framed
+from clockhand.report.over_time import OverTime
+from clockhand.report.scales import Kind, Measure
 from clockhand.report.words import byte_text, unique
 from clockhand.studies.translate.findings import storage_text, tlb_text
 from clockhand.study.facts import printable
+
+OVER_TIME = OverTime(
+    measures=(
+        (
+            Measure("amat", "amat_ns", "Time per reference (ns)",
+                    "Mean of the interval: translation, memory and paging.", Kind.NUMBER),
+            pl.col("amat_ns"),
+        ),
+        (
+            Measure("tlb", "tlb_misses_per_reference", "TLB misses per reference",
+                    "Of the interval; lower is better.", Kind.NUMBER),
+            pl.col("tlb_misses") / pl.col("references"),
+        ),
+        (
+            Measure("faults", "faults_per_reference", "Page faults per reference",
+                    "Of the interval; lower is better.", Kind.NUMBER),
+            pl.col("page_faults") / pl.col("references"),
+        ),
+    ),
+    told_by=("policy", "tlb", "tlb2", "frames", "page_bytes", "storage_ratio", "device"),
+)  # fmt: skip
+"""What the rows of intervals show."""
+
 
 HEIGHT = 300
 

@@ -11,7 +11,14 @@ from clockhand.report.canvas import CANVAS, PICTURE, Spec
 from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.table import table_without_filter
 from clockhand.report.words import free_slug, unique
-from clockhand.studies.translate.charts import Panel, looks, panel_chart, panel_records, panels
+from clockhand.studies.translate.charts import (
+    OVER_TIME,
+    Panel,
+    looks,
+    panel_chart,
+    panel_records,
+    panels,
+)
 from clockhand.studies.translate.findings import findings
 from clockhand.study.facts import Facts, printable, trace_label
 
@@ -54,12 +61,17 @@ class _Section:
     panels: list[Panel]
 
 
-def render(rows: pl.DataFrame, facts: Facts) -> str:
+def render(
+    rows: pl.DataFrame,
+    facts: Facts,
+    intervals: pl.DataFrame | None = None,
+) -> str:
     """Return the report of result rows as HTML text.
 
     Args:
         rows: Result rows, one per cell, in the order given.
         facts: How the rows were made; it describes every trace that the rows name.
+        intervals: The rows of intervals, if they were asked for.
     """
     parts: list[Part] = []
     for section in _sections(rows, facts):
@@ -72,6 +84,7 @@ def render(rows: pl.DataFrame, facts: Facts) -> str:
         title = sentences.pop().rstrip(".")
     shown = rows.select(column for column in rows if column.null_count() < len(column))
     table = table_without_filter(shown, facts, HEADINGS)
+    parts += OVER_TIME.parts(intervals, facts, parts)
     return template(PAGE_TEMPLATE).render(
         title=title,
         sentences=sentences,

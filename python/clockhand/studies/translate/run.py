@@ -38,11 +38,13 @@ class Translation(ReportedRows):
             nanoseconds.
         facts: Command, version, trace hashes, devices and policies, for a report.
         warnings: What the readers passed over or assumed, one sentence each.
+        cells: The same as ``rows``; with ``every`` these are of intervals, and the cells are here.
     """
 
     rows: pl.DataFrame
     facts: Facts
     warnings: list[str]
+    cells: pl.DataFrame
 
     leading = (
         "trace", "page_bytes", "tlb_entries", "frames", "storage_ratio", "device", "tlb_misses",
@@ -52,19 +54,21 @@ class Translation(ReportedRows):
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.translate.report import render
 
-        return render(self.rows, self.facts)
+        return render(self.cells, self.facts, intervals=self.intervals)
 
     def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
         """Return every figure in Vega-Lite, by its key, the leading one first."""
+        from clockhand.studies.translate.charts import OVER_TIME
         from clockhand.studies.translate.report import specifications
 
-        return specifications(self.rows, self.facts)
+        figures = specifications(self.cells, self.facts)
+        return figures | OVER_TIME.charts(self.intervals, self.facts)
 
 
 TRANSLATE = Study(
     name="translate",
     command="translate",
-    made=lambda ran: Translation(ran.rows, ran.facts, ran.warnings),
+    made=lambda ran: Translation(ran.rows, ran.facts, ran.warnings, ran.cells),
     grid=("page_size", "frames|memory", "policy", "tlb", "tlb2", "ratio|device"),
     completed=_with_storage,
 )

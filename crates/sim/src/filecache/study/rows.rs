@@ -1,25 +1,26 @@
 //! Counts with the prices of a device.
 
-use super::{AtSize, Cached, FileCacheCell, FileCacheStudy};
+use super::{AtSize, Cached, Counted, FileCacheCell, FileCacheStudy};
+use crate::Contestant;
 use crate::contestant::{BOUND_KIND, kind_word};
 use crate::filecache::FileCacheRow;
 use crate::filecache::admission::AdmissionRule;
 use crate::filecache::asked::Asked;
 use crate::filecache::cost::rounded;
-use crate::{Contestant, Counts};
+use crate::intervals::Part;
 
 impl FileCacheStudy<'_> {
     pub(super) fn row(
         &self,
         at: &AtSize,
         cell: &FileCacheCell<'_>,
-        counts: &Counts,
-        asked: &Asked,
+        part: &Part<'_>,
+        ((counts, asked), (_, without_cache)): &Counted,
     ) -> FileCacheRow {
         let cached = cell.cached.as_ref().expect("the bound has a row of its own");
         let admitted = counts.read_misses + counts.write_misses;
         let bypassed = counts.bypassed_reads + counts.bypassed_writes;
-        let hits = at.views.trace.references - admitted - bypassed;
+        let hits = part.references - admitted - bypassed;
         FileCacheRow {
             policy: cached.policy.written().to_owned(),
             admitted: Some(admitted),
@@ -34,7 +35,7 @@ impl FileCacheStudy<'_> {
             write_backs: Some(counts.write_backs),
             flush_writes: Some(counts.flush_writes),
             kind: kind_word(cached.policy.entry().kind),
-            ..self.row_without_counts(at, cell, hits)
+            ..self.row_without_counts(at, cell, part, hits, without_cache)
         }
     }
 
@@ -52,20 +53,22 @@ impl FileCacheStudy<'_> {
         &self,
         at: &AtSize,
         cell: &FileCacheCell<'_>,
+        part: &Part<'_>,
         hits: u64,
+        without_cache: &Asked,
     ) -> FileCacheRow {
         let FileCacheCell { capacity, device, .. } = cell;
         let (trace, costs) = (&at.views.trace, &device.costs);
-        let references = (trace.read_references, trace.write_references);
-        let without_us = costs.time_without_cache_us(references, &at.without_cache);
+        let references = (part.read_references, part.write_references);
+        let without_us = costs.time_without_cache_us(references, without_cache);
         let footprint_blocks = u64::from(trace.footprint_pages);
         FileCacheRow {
             trace: trace.name.clone(),
             policy: Contestant::BOUND.to_owned(),
             capacity: (*capacity).into(),
-            references: trace.references,
+            references: part.references,
             hits,
-            misses: trace.references - hits,
+            misses: part.references - hits,
             admitted: None,
             time_us: None,
             admission: None,
@@ -81,9 +84,9 @@ impl FileCacheStudy<'_> {
             admission_resolved: None,
             device_resolved: device.resolved.clone(),
             cache_device: self.prices.cache_device.resolved(),
-            read_references: trace.read_references,
-            write_references: trace.write_references,
-            hit_ratio: hits as f64 / trace.references as f64,
+            read_references: part.read_references,
+            write_references: part.write_references,
+            hit_ratio: part.share(hits),
             footprint_blocks,
             capacity_share: f64::from(*capacity) / footprint_blocks as f64,
             bypassed_writes: None,
@@ -96,6 +99,9 @@ impl FileCacheStudy<'_> {
             write_time_us: rounded(&costs.write_us),
             kind: BOUND_KIND,
             skipped_requests: trace.report.skipped_records,
+            interval: None,
+            from_reference: None,
+            from_us: None,
         }
     }
 }

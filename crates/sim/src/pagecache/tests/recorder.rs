@@ -7,6 +7,7 @@ use clockhand_trace::{EventView, EventViewBuilder, OpenOptions, Reader, TraceRea
 use serde_json::{Map, Value, json};
 
 use crate::Progress;
+use crate::intervals::Cuts;
 use crate::pagecache::future::Future;
 use crate::pagecache::replay::{Cell, Fill, Happened, Watch};
 use crate::pagecache::swap_slots::SwapSlots;
@@ -57,11 +58,12 @@ impl Trace {
         let future = Future::of(&self.view, true);
         let progress = Progress::default();
         let (view, future) = (&self.view, Some(&future));
-        let cell = Cell { view, future, frames, options, progress: &progress };
+        let cuts = Cuts::NONE;
+        let cell = Cell { view, future, frames, options, cuts, progress: &progress };
         let recorder = Recorder { trace: self, served: vec![Served::default()] };
         let (counts, mut recorder) = cell.watched(&resolved, recorder).unwrap();
         recorder.served.pop();
-        (recorder.served, counts)
+        (recorder.served, counts.into_whole())
     }
 }
 

@@ -101,8 +101,8 @@ fn mean_counts(rows: &RowsOf<'_>, replicas: &Replicas) -> Counts {
     let mean = |count: &dyn Fn(&Counts) -> u64| {
         replicas.mean(&|it| count(&it.counts) as f64 * it.scale).round() as u64
     };
-    let read_misses = mean(&|it| it.read_misses).min(rows.trace.read_references);
-    let write_misses = mean(&|it| it.write_misses).min(rows.trace.write_references);
+    let read_misses = mean(&|it| it.read_misses).min(rows.part.read_references);
+    let write_misses = mean(&|it| it.write_misses).min(rows.part.write_references);
     let fetched = match rows.experiment.options.write_miss {
         WriteMiss::Fetch => write_misses,
         WriteMiss::Blind => 0,

@@ -143,6 +143,8 @@ pub(in crate::ssd) fn window_row(whole: &SsdRow, window: &Window) -> SsdRow {
         requests: Some(window.requests),
         requests_served: Some(window.requests),
         window_us: Some(us(window.begins_ns)),
+        interval: Some(window.begins_ns / window.span_ns),
+        from_us: Some(us(window.begins_ns)),
         ..SsdRow::default()
     };
     let completed = Completed {

@@ -134,6 +134,7 @@ fn counted(case: &Case) -> Finished {
                 drive,
                 drain: false,
                 repeat: Repeat::Times(1),
+                cuts: crate::intervals::Cuts::NONE,
                 progress: &Progress::default(),
                 observer: &mut Unobserved,
             };

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use super::steps::{Noted, keys_of, reference, view_of};
 use super::twin::{action, twin_op, twin_prices, twin_rules};
 use crate::Progress;
+use crate::intervals::Cuts;
 use crate::next_use::next_use;
 use crate::tier::bound::bound;
 use crate::tier::page_policy::Sight;
@@ -80,7 +81,7 @@ fn replayed(golden: &Value, view: &PageView, prices: &TierPrices) -> Tiers<Noted
     let policy = params["policy"].as_str().expect("a policy").replace('_', "-");
     let (sizes, renewal, sight, rule) = options(golden, view.footprint_pages());
     let progress = Progress::default();
-    let replay = TierReplay { view, sizes, renewal, progress: &progress };
+    let replay = TierReplay { view, sizes, renewal, cuts: Cuts::NONE, progress: &progress };
     let noted = Noted::new(view, 10_000);
     if policy == "static" {
         let mut accesses = vec![[0; 2]; view.footprint_pages() as usize];
@@ -89,7 +90,7 @@ fn replayed(golden: &Value, view: &PageView, prices: &TierPrices) -> Tiers<Noted
             accesses[record.page() as usize][op] += 1;
         }
         let lives = best_pages(&accesses, sizes.fast_frames, prices);
-        return replay.run_built(Fixed::new(lives), noted).expect("a replay");
+        return replay.run_built(Fixed::new(lives), noted).expect("a replay").0;
     }
     let settings = params["params"].as_object().map_or(String::new(), |settings| {
         let setting = |(name, value): (&String, &Value)| {
@@ -99,14 +100,14 @@ fn replayed(golden: &Value, view: &PageView, prices: &TierPrices) -> Tiers<Noted
     });
     if let Some(spec) = TierSpec::parse(&format!("{policy}{settings}")) {
         let spec = spec.expect("settings of a golden vector");
-        return replay.run_tier_policy(&spec, noted).expect("a replay");
+        return replay.run_tier_policy(&spec, noted).expect("a replay").0;
     }
     let resolved = PolicySpec::parse(&policy).expect("a policy");
     let resolved = resolved.resolve(sizes.fast_frames, Ratio::whole(5)).expect("the defaults fit");
     let keys = keys_of(view);
     let next = next_use(view.records(), view.footprint_pages());
     let keeping = Keeping { sight, rule, keys: &keys, next_use: Some(&next) };
-    PageVisitor { replay, keeping, watching: noted }.run(&resolved).expect("a replay")
+    PageVisitor { replay, keeping, watching: noted }.run(&resolved).expect("a replay").0
 }
 
 /// The slow twin of a golden vector's policy, with its options.

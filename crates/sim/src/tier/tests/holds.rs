@@ -12,6 +12,7 @@ use num_traits::Zero;
 use proptest::prelude::*;
 
 use super::steps::{Noted, PAGE_BYTES, view_of};
+use crate::intervals::Cuts;
 use crate::next_use::next_use;
 use crate::replay::{Cell, ReplayOptions};
 use crate::tier::bound::bound;
@@ -67,9 +68,10 @@ fn counted(
     rule: &str,
 ) -> TierCounts {
     let progress = Progress::default();
-    let replay = TierReplay { view, sizes, renewal: Renewal::Never, progress: &progress };
+    let (renewal, cuts) = (Renewal::Never, Cuts::NONE);
+    let replay = TierReplay { view, sizes, renewal, cuts, progress: &progress };
     let noted = Noted::new(view, 10_000);
-    let mut tiers = match TierSpec::parse(policy) {
+    let (mut tiers, _) = match TierSpec::parse(policy) {
         Some(spec) => replay.run_tier_policy(&spec.unwrap(), noted).unwrap(),
         None => {
             let next = next_use(view.records(), view.footprint_pages());
@@ -277,10 +279,11 @@ proptest! {
             view: &view,
             sizes: sizes(frames, None, &view),
             renewal: Renewal::Never,
+            cuts: Cuts::NONE,
             progress: &progress,
         };
         let fixed = Fixed::new(best_pages(&accesses, frames, &prices));
-        let mut tiers = replay.run_built(fixed, Noted::new(&view, 1)).unwrap();
+        let (mut tiers, _) = replay.run_built(fixed, Noted::new(&view, 1)).unwrap();
         let counts = tiers.movements().counter.counts.clone();
         prop_assert!(least <= prices.times(&counts, false).access);
     }

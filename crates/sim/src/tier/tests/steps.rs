@@ -117,6 +117,10 @@ impl Movements for Noted {
 }
 
 impl Watching for Noted {
+    type Counts = ();
+
+    fn counts(_: &mut Tiers<Self>) {}
+
     fn served<P: TierPolicy>(tiers: &mut Tiers<Self>, served: Served, policy: &P) {
         tiers.check_invariants();
         let mut shown = Shown::default();

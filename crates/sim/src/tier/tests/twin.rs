@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use super::steps::{Noted, PAGE_BYTES, keys_of, view_of};
 use crate::Progress;
+use crate::intervals::Cuts;
 use crate::next_use::next_use;
 use crate::tier::page_policy::Sight;
 use crate::tier::price::{TierPrices, exact};
@@ -287,7 +288,8 @@ fn replay<'a>(
     progress: &'a Progress,
 ) -> TierReplay<'a> {
     let sizes = TierSizes { pages: view.footprint_pages(), ..sizes };
-    TierReplay { view, sizes, renewal: renewal(&sizes, every), progress }
+    let renewal = renewal(&sizes, every);
+    TierReplay { view, sizes, renewal, cuts: Cuts::NONE, progress }
 }
 
 proptest! {
@@ -317,7 +319,7 @@ proptest! {
         let resolved = PolicySpec::parse(policy).unwrap();
         let resolved = resolved.resolve(sizes.fast_frames.max(1), Ratio::whole(8)).unwrap();
         let watching = Noted::new(&view, PING_PONG);
-        let mut tiers = PageVisitor { replay, keeping, watching }.run(&resolved).unwrap();
+        let (mut tiers, _) = PageVisitor { replay, keeping, watching }.run(&resolved).unwrap();
         let (name, parameters) = match policy.split_once(":window_share=") {
             Some((name, share)) => (name, vec![("window_share", share)]),
             None => (policy, vec![]),
@@ -341,7 +343,7 @@ proptest! {
         let progress = Progress::default();
         let spec = TierSpec::parse(&policy).unwrap().unwrap();
         let replay = replay(&view, sizes, every, &progress);
-        let mut tiers = replay.run_tier_policy(&spec, Noted::new(&view, PING_PONG)).unwrap();
+        let (mut tiers, _) = replay.run_tier_policy(&spec, Noted::new(&view, PING_PONG)).unwrap();
         let keeper = match keeper {
             TierKeeper::Tpp(period, pages, rule, (low, high)) => {
                 let share = |quarters: usize| sizes.fast_frames as usize * quarters / 4;
@@ -368,7 +370,7 @@ proptest! {
         }
         let lives = best_pages(&accesses, sizes.fast_frames, &prices);
         let replay = replay(&view, sizes, every, &progress);
-        let mut tiers =
+        let (mut tiers, _) =
             replay.run_built(Fixed::new(lives), Noted::new(&view, PING_PONG)).unwrap();
         let future: Vec<_> = trace.iter().map(|&(page, op)| (page, twin_op(op))).collect();
         let lives = static_pages(&future, sizes.fast_frames as usize, &twin_prices(&profile));

@@ -11,6 +11,7 @@ use clockhand_trace::{Folding, Op, PageView, PageViewBuilder, Record, Request};
 use clockhand_twins::{StreamPage, TlbKey, TranslationEvent, TranslationRules, UpperEntry};
 
 use crate::Progress;
+use crate::intervals::Cuts;
 use crate::next_use::next_use;
 use crate::replay::{ByAccess, ByExactBits, Told};
 use crate::translate::paging::{Action, Paging, PagingCounts, PagingRules, Watcher};
@@ -75,6 +76,7 @@ pub(super) fn with_replay(
     let tlbs = TlbLevels::parse_all(&tlb, &tlb2).expect("a TLB");
     let next = next_use(view.records(), view.footprint_pages());
     let replay = Replay {
+        cuts: Cuts::NONE,
         view,
         space,
         next_use: Some(&next),

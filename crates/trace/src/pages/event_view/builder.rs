@@ -71,6 +71,7 @@ pub struct EventViewBuilder {
     references: Vec<Reference>,
     marks: Vec<RawMark>,
     times_ns: Vec<u64>,
+    keeps_times: bool,
     callers: Vec<u32>,
     caller_numbers: FxHashMap<(u32, u32), u32>,
     /// Object and pages that can be read ahead.
@@ -102,6 +103,7 @@ impl EventViewBuilder {
             references: Vec::new(),
             marks: Vec::new(),
             times_ns: Vec::new(),
+            keeps_times: false,
             callers: Vec::new(),
             caller_numbers: FxHashMap::default(),
             ahead: Vec::new(),
@@ -114,6 +116,12 @@ impl EventViewBuilder {
             until_check: CHECK_EVERY,
             is_too_large: false,
         })
+    }
+
+    /// The same builder for a view that has the times of events even if the trace has no files.
+    #[must_use]
+    pub fn with_times(self) -> Self {
+        Self { keeps_times: true, ..self }
     }
 
     /// The same builder for a view that may take this much memory while it is made.
@@ -333,7 +341,8 @@ impl EventViewBuilder {
         let is_file: Vec<bool> =
             page_keys.iter().map(|&(object, _)| self.files[object as usize]).collect();
         let marks = self.dense_marks(&page_keys, &is_file);
-        let needs_times = self.clock.first_ns.is_some() && is_file.contains(&true);
+        let are_asked_for = self.keeps_times || is_file.contains(&true);
+        let needs_times = self.clock.first_ns.is_some() && are_asked_for;
         Ok(EventView {
             references: self.references,
             marks,
