@@ -15,7 +15,8 @@
 //! - There is not a size (each reference touches 1 byte), no time, and instructions are not distinguished
 //!   from data.
 //!
-//! Addresses without any letter may be decimal, so that the format must be named, unless all are filled up to eight digits.
+//! Addresses without any letter may be decimal, so the format must be named. Those of eight digits that all begin pages need no
+//! name, unless they would be multiples of 512 as decimal numbers too.
 //!
 //! **Skipped**: blank lines, silently. Every other line that is not a reference is counted as
 //! malformed.
@@ -44,33 +45,25 @@ pub(super) const FORMAT: Format = Format {
 const TARGETS: &[Target] =
     &[Target { extent: Extent::FIRST_BYTES, ..Target::new("os-course", write_entry) }];
 
-/// Decimal addresses fit too. Hexadecimal ones show a letter, or are filled up with zeros, unless they are few.
+/// Decimal addresses fit too. Hexadecimal ones show a letter, or begin pages that they would not begin if they were decimal.
 fn doubt(sample: &Sample) -> Option<String> {
-    /// By chance, one in a hundred thousand lists of as many hexadecimal digits has no letter.
-    const DIGITS_WITHOUT_A_LETTER: usize = 24;
+    const PAGE_BYTES: u64 = 4096;
+    const SECTOR_BYTES: u64 = 512;
     let table = Evidence::between_blanks(sample);
-    let has_letter = |address: &[u8]| address.iter().any(u8::is_ascii_alphabetic);
-    if table.fields(1).any(has_letter) {
+    if table.fields(1).any(|address| address.iter().any(u8::is_ascii_alphabetic)) {
         return None;
     }
-    // Numbers that are filled up to eight digits are those of this format.
-    let has_width = |address: &[u8]| address.len() == 8;
-    if table.fields(1).all(has_width) && table.fields(1).any(|address| address.starts_with(b"0")) {
-        return None;
-    }
-    let is_filled = |address: &[u8]| address.len() >= 8 && address.starts_with(b"0");
-    let digits: usize = table
-        .fields(1)
-        .map(|address| {
-            address
-                .iter()
-                .skip_while(|&&digit| digit == b'0')
-                .filter(|&&digit| digit != b'0')
-                .count()
+    let all = |is: fn(u64, u64) -> bool| {
+        table.fields(1).all(|address| {
+            let (hex, decimal) = (scan::leading_hex(address), scan::decimal(address));
+            hex.zip(decimal).is_some_and(|((hex, _), decimal)| is(hex, decimal))
         })
-        .sum();
-    let are_filled = table.fields(1).all(|address| address.len() == 8 || is_filled(address));
-    (!are_filled || digits > DIGITS_WITHOUT_A_LETTER)
+    };
+    let are_filled = table.fields(1).all(|address| address.len() == 8);
+    let are_pages = all(|hex, _| hex.is_multiple_of(PAGE_BYTES));
+    let are_sectors = all(|_, decimal| decimal.is_multiple_of(SECTOR_BYTES));
+    let are_the_same = all(|hex, decimal| hex == decimal);
+    (!are_the_same && !(are_filled && are_pages && !are_sectors))
         .then(|| "no address in field 1 has a letter, so that they may be decimal".to_owned())
 }
 

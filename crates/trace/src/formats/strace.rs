@@ -31,6 +31,8 @@
 //! - **A file is a stream**, named as it was opened first, and stays one when it is renamed. What `-y`
 //!   notes behind a descriptor has the last word: if the log did not show that file being opened, the
 //!   offset is taken as 0, and counted in a note.
+//! - A relative name is one in the directory that the process is in. Where the log does not tell it, as without `-y`, all such
+//!   processes are taken to be in one, which is called `/(working directory)`.
 //! - **Lengths** are known from `stat` calls, O_TRUNC, O_EXCL, `lseek` to the end, and reads that get
 //!   less than they asked for. A file whose length the log does not tell has no end until it is
 //!   truncated; one that is appended to is taken as empty. Notes count both.
@@ -46,7 +48,7 @@
 //!
 //! **Skipped**, and counted in notes: calls that concern no file, calls that failed, reads and writes of
 //! pipes, sockets, character devices, /proc and /sys, asynchronous I/O (`io_submit`, `io_uring_enter`),
-//! `sync_file_range`, advice (`fadvise64`, `readahead`), call stacks (`-k`), the table of `-C`, names in an unknown directory, signals, calls that the log never finishes. Calls
+//! `sync_file_range`, advice (`fadvise64`, `readahead`), call stacks (`-k`), the table of `-C`, signals, calls that the log never finishes. Calls
 //! of size 0 do nothing and are counted. Every other line that is not a call is counted as malformed.
 //!
 //! **Source**: strace(1), and logs of strace 6.1.

@@ -42,10 +42,10 @@ impl<'a> Sample<'a> {
             .any(|&byte| byte == 0 || (byte < b' ' && !byte.is_ascii_whitespace() && byte != 0x0b))
     }
 
-    /// A few words on what this is, for a message that no format fits.
-    pub(crate) fn looks_like(&self) -> String {
-        let known = [
-            (&b"PK\x03\x04"[..], "a zip archive; unpack it first"),
+    /// A few words on what this is, if its beginning tells that it is no table.
+    pub(crate) fn told_by_its_beginning(&self) -> Option<&'static str> {
+        const KNOWN: [(&[u8], &str); 16] = [
+            (b"PK\x03\x04", "a zip archive; unpack it first"),
             (b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it first"),
             (b"Rar!\x1a\x07", "a RAR archive; unpack it first"),
             (b"LZIP", "lzip data; decompress it first with lzip -d"),
@@ -62,13 +62,16 @@ impl<'a> Sample<'a> {
             (b"<html", "a web page"),
             (b"version https://git-lfs", "a pointer to a file that Git LFS has not fetched"),
         ];
-        for (magic, what) in known {
-            if self.head.starts_with(magic) {
-                return what.to_owned();
-            }
-        }
         if self.head.get(257..262) == Some(b"ustar") {
-            return "a tar archive; unpack it first".to_owned();
+            return Some("a tar archive; unpack it first");
+        }
+        KNOWN.iter().find(|(magic, _)| self.head.starts_with(magic)).map(|(_, what)| *what)
+    }
+
+    /// The same of anything, for a message that no format fits.
+    pub(crate) fn looks_like(&self) -> String {
+        if let Some(known) = self.told_by_its_beginning() {
+            return known.to_owned();
         }
         if !self.is_text() {
             return "binary data".to_owned();

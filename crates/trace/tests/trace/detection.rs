@@ -19,7 +19,7 @@ impl Random {
 /// How the numbers of a column come about.
 fn column(random: &mut Random, rows: u64) -> Vec<String> {
     let limit = 1 << random.below(48);
-    let kind = random.below(7);
+    let kind = random.below(9);
     let mut last = random.below(limit);
     (0..rows)
         .map(|_| match kind {
@@ -29,6 +29,8 @@ fn column(random: &mut Random, rows: u64) -> Vec<String> {
             3 => (random.below(limit) * 4096).to_string(),
             4 => format!("{}.{:06}", random.below(limit), random.below(1_000_000)),
             5 => (random.below(8) + 1).to_string(),
+            6 => format!("{:08}", random.below(limit.min(100_000_000))),
+            7 => format!("{:010}", random.below(limit)),
             _ => {
                 last += random.below(1000);
                 last.to_string()
@@ -59,6 +61,28 @@ fn tables_of_numbers_are_never_taken_for_a_trace() {
         }
     }
     assert!(seen.is_empty(), "{} tables: {}", seen.len(), seen[0]);
+}
+
+#[test]
+fn addresses_in_two_readings_that_both_fit_are_refused() {
+    let lines = |addresses: &[&str]| {
+        addresses.iter().map(|it| format!("{it} R\n{it} W\n")).collect::<String>()
+    };
+    for refused in [
+        &["00004096", "00008192", "00012288"][..],
+        &["00000017", "00000123", "00004567"],
+        &["00064000", "00128000"],
+        &["0000004096", "0000008192"],
+    ] {
+        let message = message_of(lines(refused).as_bytes(), None);
+        assert!(message.contains("they may be decimal"), "{refused:?}: {message}");
+    }
+    for taken in
+        [&["00001000", "00003000"][..], &["0041f7a0", "31348900"], &["00000000", "00000005"]]
+    {
+        let (requests, report) = read_bytes(lines(taken).as_bytes(), None).unwrap();
+        assert_eq!((requests.len(), report.format), (2 * taken.len(), "os-course"), "{taken:?}");
+    }
 }
 
 #[test]
@@ -108,6 +132,8 @@ fn an_unknown_table_is_answered_with_the_columns_filled_in() {
         let message = message_of(text.as_bytes(), None);
         assert!(message.contains(&format!("'{offer}'")), "{message}");
     }
+    let pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+    assert!(!message_of(pointer, None).contains("csv:"));
     assert!(!message_of(b"once upon a time\nthere was\n", None).contains("csv:"));
 }
 

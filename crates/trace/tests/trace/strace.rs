@@ -80,6 +80,21 @@ fn offsets_move_with_reads_writes_and_seeks_and_are_shared_by_copies_of_a_descri
 }
 
 #[test]
+fn a_relative_name_is_a_file_of_the_working_directory_also_where_that_is_unknown() {
+    let log = "1 openat(AT_FDCWD, \"a.db\", O_RDWR) = 3\n\
+        1 pread64(3, \"\"..., 10, 0) = 10\n\
+        1 open(\"./sub/../a.db\", O_RDONLY) = 4\n\
+        1 read(4, \"\"..., 10) = 10\n\
+        1 chdir(\"/data\") = 0\n\
+        1 open(\"a.db\", O_RDONLY) = 5\n\
+        1 read(5, \"\"..., 10) = 10\n\
+        1 open(\"/a.db\", O_RDONLY) = 6\n\
+        1 read(6, \"\"..., 10) = 10\n";
+    let unknown = "/(working directory)/a.db: cr 0 10 by 1";
+    assert_eq!(told(log), [unknown, unknown, "/data/a.db: cr 0 10 by 1", "/a.db: cr 0 10 by 1"]);
+}
+
+#[test]
 fn a_deleted_file_lives_until_its_last_descriptor_and_mapping() {
     let log = "1 open(\"/a\", O_RDWR) = 3</a>\n\
         1 write(3</a>, \"\"..., 1) = 1\n\

@@ -6,6 +6,9 @@ use super::processes::{Description, Mapping};
 use crate::output::Fault;
 use crate::scan;
 
+/// Where a process works whose log does not say it.
+const UNKNOWN_DIRECTORY: &[u8] = b"/(working directory)";
+
 impl Caller<'_, '_> {
     /// Follows a call that moves no data.
     pub(super) fn follow_without_data(&mut self, returned: u64) -> Result<(), Fault> {
@@ -293,7 +296,9 @@ impl Caller<'_, '_> {
         }
         let base = match noted {
             Some(path) => path,
-            None if is_working => self.log.processes.directory(self.thread)?.to_vec(),
+            None if is_working => {
+                self.log.processes.directory(self.thread).unwrap_or(UNKNOWN_DIRECTORY).to_vec()
+            }
             None => return None,
         };
         Some(normal(&[&base, &b"/"[..], &name].concat()))
