@@ -50,20 +50,14 @@ class PreparedTrace:
     @staticmethod
     def read(
         trace: TraceSource,
-        policies: list[str],
-        devices: list[str],
-        page_sizes_bytes: list[int],
-        has_intervals: bool,
+        wanted: tuple[list[str], list[str], list[int], bool],
         watch: Callable[[str, int, int], None] | None = None,
     ) -> PreparedTrace: ...
     def read_beside(
         self,
         /,
         trace: TraceSource,
-        policies: list[str],
-        devices: list[str],
-        page_sizes_bytes: list[int],
-        has_intervals: bool,
+        wanted: tuple[list[str], list[str], list[int], bool],
         watch: Callable[[str, int, int], None] | None = None,
     ) -> PreparedTrace | None: ...
     @property

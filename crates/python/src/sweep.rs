@@ -66,6 +66,9 @@ struct PreparedFacts {
     trace: TraceFacts,
 }
 
+/// For what a trace is read: policies, devices, page sizes in bytes, and whether there are intervals.
+type Wanted = (Vec<String>, Vec<String>, Vec<u64>, bool);
+
 /// A trace that is to be read, and for what.
 struct Reading {
     input: TraceInput,
@@ -76,14 +79,9 @@ struct Reading {
 }
 
 impl Reading {
-    fn new(
-        trace: &TraceSource,
-        policies: &[String],
-        devices: Vec<String>,
-        page_sizes_bytes: Vec<u64>,
-        has_intervals: bool,
-    ) -> PyResult<Self> {
-        let policies = Contestant::parse_all(policies).map_err(exception)?;
+    fn new(trace: &TraceSource, wanted: Wanted) -> PyResult<Self> {
+        let (policies, devices, page_sizes_bytes, has_intervals) = wanted;
+        let policies = Contestant::parse_all(&policies).map_err(exception)?;
         let input = trace.0.clone();
         Ok(Reading { input, policies, devices, page_sizes_bytes, has_intervals })
     }
@@ -112,34 +110,28 @@ pub(crate) struct PreparedTrace(Arc<Prepared>);
 impl PreparedTrace {
     /// Reads a trace for these policies on these devices at page sizes in bytes.
     #[staticmethod]
-    #[pyo3(signature = (trace, policies, devices, page_sizes_bytes, has_intervals, watch=None))]
+    #[pyo3(signature = (trace, wanted, watch=None))]
     fn read(
         py: Python<'_>,
         trace: PyRef<'_, TraceSource>,
-        policies: Vec<String>,
-        devices: Vec<String>,
-        page_sizes_bytes: Vec<u64>,
-        has_intervals: bool,
+        wanted: Wanted,
         watch: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let reading = Reading::new(&trace, &policies, devices, page_sizes_bytes, has_intervals)?;
+        let reading = Reading::new(&trace, wanted)?;
         let prepared = supervised(py, watch, move |progress| reading.read(progress))?;
         Ok(PreparedTrace(Arc::new(prepared)))
     }
 
     /// Reads the next trace, in a thread of its own, beside the cells of this one; none if there is no memory for both.
-    #[pyo3(signature = (trace, policies, devices, page_sizes_bytes, has_intervals, watch=None))]
+    #[pyo3(signature = (trace, wanted, watch=None))]
     fn read_beside(
         &self,
         py: Python<'_>,
         trace: PyRef<'_, TraceSource>,
-        policies: Vec<String>,
-        devices: Vec<String>,
-        page_sizes_bytes: Vec<u64>,
-        has_intervals: bool,
+        wanted: Wanted,
         watch: Option<Py<PyAny>>,
     ) -> PyResult<Option<Self>> {
-        let reading = Reading::new(&trace, &policies, devices, page_sizes_bytes, has_intervals)?;
+        let reading = Reading::new(&trace, wanted)?;
         let present = Arc::clone(&self.0);
         let read = supervised(py, watch, move |progress| reading.read_beside(&present, progress))?;
         Ok(read.map(|prepared| PreparedTrace(Arc::new(prepared))))

@@ -174,13 +174,13 @@ class _Reading:
 
     def read(self, source: _engine.TraceSource, watch: Watch) -> _engine.PreparedTrace:
         """Read the trace."""
-        return _engine.PreparedTrace.read(source, *self._wanted(), watch)
+        return _engine.PreparedTrace.read(source, self._wanted(), watch)
 
     def read_beside(
         self, present: _engine.PreparedTrace, source: _engine.TraceSource, watch: Watch
     ) -> _engine.PreparedTrace | None:
         """Read the trace beside the cells of another; none if there is no memory for both."""
-        return present.read_beside(source, *self._wanted(), watch)
+        return present.read_beside(source, self._wanted(), watch)
 
     def _wanted(self) -> tuple[list[str], list[str], list[int], bool]:
         sizes = list(self.page_sizes)

@@ -63,7 +63,7 @@ fn doubt(sample: &Sample) -> Option<String> {
     let are_pages = all(|hex, _| hex.is_multiple_of(PAGE_BYTES));
     let are_sectors = all(|_, decimal| decimal.is_multiple_of(SECTOR_BYTES));
     let are_the_same = all(|hex, decimal| hex == decimal);
-    (!are_the_same && !(are_filled && are_pages && !are_sectors))
+    (!(are_the_same || are_filled && are_pages && !are_sectors))
         .then(|| "no address in field 1 has a letter, so that they may be decimal".to_owned())
 }
 
