@@ -241,6 +241,9 @@ class _Question:
     def _setting(self) -> dict[str, Any]:
         return {"page_size": str(self.page_bytes), "device": self.device}
 
+    def _wanted(self, policies: Iterable[str]) -> tuple[list[str], list[str], list[int], bool]:
+        return list(policies), [self.device], [self.page_bytes], False
+
     def answer(
         self, source: _engine.TraceSource, candidates: Sequence[str], watch: Watch | None
     ) -> Recommendation:
@@ -253,9 +256,7 @@ class _Question:
         }
         contestants = dict.fromkeys([*names, *scaled[Fraction(1, 2)].values()])
         contestants |= dict.fromkeys(scaled[Fraction(2)].values())
-        prepared = _engine.PreparedTrace.read(
-            source, list(contestants), [self.device], [self.page_bytes], False, watch
-        )
+        prepared = _engine.PreparedTrace.read(source, self._wanted(contestants), watch)
         [facts] = prepared.traces
         asked = self.plan(facts["footprint_pages"])["cells"][0]["frames"]
         half, double = max(1, asked // 2), min(2 * asked, MAXIMUM_FRAMES)
@@ -298,9 +299,7 @@ class _Question:
         first = requests // 2
 
         def of_part(name: str, part: _engine.TraceSource) -> _Situation:
-            prepared = _engine.PreparedTrace.read(
-                part, list(candidates), [self.device], [self.page_bytes], False, watch
-            )
+            prepared = _engine.PreparedTrace.read(part, self._wanted(candidates), watch)
             rows = self._run(prepared, [(policy, frames) for policy in candidates], watch)
             times_us = {policy: rows[policy, frames]["io_time_us"] for policy in candidates}
             return _Situation(name, frames, 0.0, times_us)
