@@ -459,7 +459,7 @@ def test_programs_that_cannot_be_captured_are_refused(tmp_path: Path) -> None:
         (["--line", "2"], "4 or more"),
         (["--ways", "0"], "--ways"),
         (["--data-cache", "17KiB"], "--data-cache 17408"),
-        (["--data-cache", "much"], "no size"),
+        (["--data-cache", "much"], "is not a size"),
         (["--second-cache", "100KiB"], "--second-cache 102400"),
         (["--label", "nothing"], "KEY=VALUE"),
     ],

@@ -130,8 +130,10 @@ def test_a_report_shows_a_session_from_its_requests_to_the_disk(tmp_path: Path) 
     with served(tmp_path, "clock-dnv:total=64") as server:
         with pytest.raises(UsageError, match="still runs"):
             server.write_report(tmp_path / "early.html")
+        # A sample is taken each second, and two show what happened between them.
+        time.sleep(1.5)
         use(server, seed=3)
-        time.sleep(1.2)
+        time.sleep(1.5)
     last = server.samples.row(-1, named=True)
     row = server.rows.row(0, named=True)
     assert (last["host_writes"], last["dirty_pages"]) == (row["host_writes"], 0)
@@ -172,7 +174,7 @@ def test_samples_of_long_sessions_are_thinned_and_keep_the_slowest_second() -> N
         ({"buffer": "clock-dnv:total=16"}, "add nvm"),
         ({"nvm": "nvm.img"}, "has no NVM"),
         ({"keep": True}, "leaves pages in NVM"),
-        ({"size": "1000"}, "no multiple of 512"),
+        ({"size": "1000"}, "is not a multiple of 512"),
         ({"size": None}, "add size"),
         ({"connections": 0}, "from 1 to 4096"),
         ({"allow_users": ["no-such-user"]}, "no such user"),

@@ -441,7 +441,7 @@ BAD = (
     (GOOD + '[[analysis]]\ntitle = "t"\nrelative_to = "lru"', "'lru' is unknown"),
     (GOOD + '[[analysis]]\ntitle = "t"\nsummary = "typical"', "'typical' is unknown"),
     (GOOD + '[[analysis]]\ntitle = "t"\nrows = "colour"', "no column 'colour'"),
-    (GOOD + '[[analysis]]\ntitle = "t"\nwhere = { frames = { from = 3 } }', "no range"),
+    (GOOD + '[[analysis]]\ntitle = "t"\nwhere = { frames = { from = 3 } }', "is not a range"),
 )
 
 

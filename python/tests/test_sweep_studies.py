@@ -194,12 +194,15 @@ def test_a_sweep_gives_every_table_of_locality_and_computes_them_once(
     content = f'{HEAD}[locality]\npage_sizes = ["512", "4KiB"]\nrows = "{{}}"\n'
     Path("e.toml").write_text(content.format("summary"))
     assert run_sweep(read_experiment("e.toml")).computed == 4
-    Path("e.toml").write_text(content.format(table))
+    every = {"intervals": "100"}.get(table)
+    length = "" if every is None else f'every = "{every}"\n'
+    Path("e.toml").write_text(content.format(table) + length)
     swept = json.loads(clockhand("sweep", "e.toml", "--format", "json").out)
     traces = ("first.trace", "second.trace")
     rows: list[dict[str, Any]] = []
     for size in ("512", "4KiB"):
-        run = clockhand("locality", *traces, "--page-size", size, "--rows", table,
+        lengths = () if every is None else ("--every", every)
+        run = clockhand("locality", *traces, "--page-size", size, "--rows", table, *lengths,
                         "--format", "json")  # fmt: skip
         rows += json.loads(run.out)
     alone = [row for trace in traces for row in rows if row["trace"] == trace]

@@ -211,7 +211,7 @@ fn what_is_skipped_is_named_in_notes() {
         1 sync_file_range(5</c>, 0, 0, SYNC_FILE_RANGE_WRITE) = 0\n\
         1 read(3</proc/stat>, \"\"..., 10) = 10\n\
         1 read(9, \"\"..., 10) = 10\n\
-        1 unlink(\"d\") = 0\n\
+        1 unlinkat(8, \"d\", 0) = 0\n\
         1 read(3</a>, 0x1, 10) = ? ERESTARTSYS (To be restarted)\n\
         1 <... read resumed>) = 10\n\
         1 --- SIGHUP {si_signo=SIGHUP} ---\n\
