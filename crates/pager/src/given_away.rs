@@ -36,6 +36,11 @@ impl GivenAway {
         });
     }
 
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ranges().is_empty()
+    }
+
     /// Whether this page is among them.
     pub(crate) fn has(&self, page: PageId) -> bool {
         let ranges = self.ranges();

@@ -195,6 +195,7 @@ impl Translations for PageMap {
         assert!(pages as usize <= MOST_AT_ONCE, "{pages} pages");
         if self.scans {
             match self.scan(first, pages) {
+                Some(translated) if self.given_away.is_empty() => return translated,
                 Some(translated) => {
                     let ours = self.given_away.others(first.0..first.0 + pages);
                     let is_ours = ours.into_iter().flatten();
