@@ -109,7 +109,7 @@ fn memory_has_its_points() {
     assert!(points.iter().any(|point| point.operation == "walk_small_pages"));
 }
 
-/// fio's median time of random reads of 4 KiB, in nanoseconds; `None` where there is no fio.
+/// fio's median time of random reads of 4 KiB, in nanoseconds; `None` without fio.
 fn median_by_fio(path: &Path) -> Option<f64> {
     let result = Command::new("fio")
         .args(["--name=read", "--rw=randread", "--bs=4k", "--direct=1", "--ioengine=io_uring"])

@@ -112,7 +112,7 @@ pub const INSTEAD_OF: u32 = 6;
 pub struct Fraction {
     /// Its numerator.
     pub numerator: u64,
-    /// Its denominator; 0: there is no limit.
+    /// Its denominator; 0 for no limit.
     pub denominator: u64,
 }
 

@@ -200,7 +200,7 @@ pub trait WriteBuffer {
     ///
     /// # Panics
     ///
-    /// If a step is pending or there is no room.
+    /// If a step is pending or the buffer is full.
     fn serve(&mut self, request: Request) -> Served;
 
     /// Shows lists by the names that the papers use.

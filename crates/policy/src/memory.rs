@@ -74,7 +74,7 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
     ///
     /// # Panics
     ///
-    /// If there is no frame.
+    /// Without a frame.
     pub fn with_frames(frames: T, pages: u32, policy: P) -> Self {
         assert!(frames.frames() > 0, "a memory has at least one frame");
         Memory {

@@ -267,8 +267,8 @@ pub trait AccessDriven: PagePolicy {
 
 /// An access-driven policy that must know the future.
 pub trait Offline: AccessDriven {
-    /// Told before each reference: the position of the next reference to the same page, or `None` if there
-    /// is no other. Positions count from 0 and only their order matters.
+    /// Called before each reference with the position of the next reference to the same page, `None` after
+    /// the last one. Positions count from 0 and only their order matters.
     fn foresee(&mut self, next_reference: Option<u32>);
 }
 

@@ -244,7 +244,7 @@ impl Settings {
 /// Why a policy's text or settings are refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SettingsError {
-    /// There is no policy of this name.
+    /// No policy has this name.
     UnknownPolicy {
         /// What was written.
         name: String,

@@ -38,7 +38,7 @@ pub enum Entry {
     Promoted,
 }
 
-/// Is told of each move, in the order they happen. Every method does nothing by default.
+/// Receives each move, in order. Every method does nothing by default.
 pub trait Movements {
     /// A page that was in neither tier is in `tier` now; `is_back` if it had been in memory before.
     fn placed(&mut self, page: PageId, tier: Tier, is_back: bool) {

@@ -157,8 +157,8 @@ fn curve_columns<'py>(
     Ok(columns.0)
 }
 
-/// Analyses one trace; a dictionary of facts and of columns, without `whole` where a sample was followed. What is not
-/// wanted has no columns or empty ones.
+/// Analyses one trace; a dictionary of facts and of columns, without `whole` for a sample. Analyses that are switched
+/// off have no columns or empty ones.
 #[pyfunction]
 #[pyo3(signature = (
     trace, options, *, curve=true, inter_reference=true, rankings=true, working_sets=true, jobs=None,

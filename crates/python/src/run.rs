@@ -30,7 +30,8 @@ pub(crate) struct Answer<R, D> {
     pub(crate) resolved: Resolved,
 }
 
-/// What is compared, by its name as it was written: with every default, as the first of its rows has it.
+/// From each contender's name as written to its full name with every default, from the first of its
+/// rows.
 pub(crate) type Resolved = BTreeMap<String, String>;
 
 pub(crate) fn resolved<'a>(rows: impl Iterator<Item = (&'a String, &'a String)>) -> Resolved {
@@ -47,9 +48,9 @@ pub(crate) fn trace_facts(traces: &[ReadTrace]) -> Vec<TraceFacts> {
     traces.iter().map(TraceFacts::from).collect()
 }
 
-/// Runs a study; a dictionary of rows and of facts about traces, devices and what is compared. With `cells`, only these
-/// positions of each trace's cells; `on_rows` gets pairs of a cell's position and a row of it, now and then, as they
-/// are finished.
+/// Runs a study; a dictionary of rows and of facts about traces, devices and what is compared. With `cells`, runs only
+/// these positions of each trace's cells. Calls `on_rows` now and then with pairs of a finished cell's position and one
+/// of its rows.
 #[pyfunction]
 #[pyo3(signature = (study, traces, options, *, jobs, watch=None, cells=None, on_rows=None))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
@@ -83,11 +84,12 @@ pub(crate) fn run<'py>(
 /// Makes the experiment of a study's options.
 type Plan<O, E> = fn(&O, Vec<TraceInput>, Option<usize>) -> Result<E, SimError>;
 
-/// Runs an experiment: with positions, only these of each trace's cells. Who is told gets the row of a finished cell.
+/// Runs an experiment, or only the cells at the given positions of each trace. The callback gets the rows of each
+/// finished cell.
 type Run<O, E, R, A> =
     fn(&O, &E, Option<&[usize]>, Told<'_, R>, &Arc<Progress>) -> Result<A, SimError>;
 
-/// What Python asks.
+/// A call from Python.
 struct Asking<'py> {
     options: Bound<'py, PyAny>,
     traces: Vec<TraceInput>,

@@ -131,7 +131,7 @@ pub(crate) fn drive_facts(written: &str, ssd: &Ssd, done: &Preconditioned) -> Ss
     }
 }
 
-/// How many blocks were erased how often; `row` is the position of the row that it belongs to.
+/// Blocks by their number of erases; `row` is the position of the row they belong to.
 #[derive(Default, Serialize)]
 struct WearColumns {
     row: Vec<usize>,
@@ -139,7 +139,7 @@ struct WearColumns {
     blocks: Vec<u32>,
 }
 
-/// What requests waited for, in microseconds; `row` is the position of the row that it belongs to.
+/// Time of requests by cause, in microseconds; `row` is the position of the row they belong to.
 #[derive(Default, Serialize)]
 struct WaitColumns {
     row: Vec<usize>,
@@ -280,7 +280,7 @@ pub(crate) struct SsdResult {
     ssds: Vec<SsdFacts>,
     buffers: Vec<PolicyFacts>,
     resolved: Resolved,
-    /// Whether the latencies were written, if they were to be.
+    /// The error if the latencies could not be written.
     #[serde(skip)]
     pub(crate) written: Result<(), String>,
 }
@@ -294,7 +294,7 @@ fn buffer_facts(spec: &BufferSpec) -> PolicyFacts {
     }
 }
 
-/// How often blocks were erased, and what timed runs tell beside their rows.
+/// The tables beside the rows: erases of blocks, and details of timed runs.
 fn beside(cells: &[SsdCell]) -> (WearColumns, DetailColumns) {
     let (mut wear, mut details) = (WearColumns::default(), DetailColumns::default());
     for (position, cell) in cells.iter().enumerate() {

@@ -14,10 +14,10 @@ use serde::Serialize;
 use crate::errors::exception;
 use crate::own::interrupt_policies;
 
-/// How often progress is shown and signals are looked for.
+/// Time between two looks at progress and signals.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How often an interrupted run that tidies up, as long as a busy machine needs for it, is looked at; one that is blocked
-/// reading a pipe never would end. A second Ctrl-C does not wait.
+/// An interrupted run gets this many looks to clean up, enough on a busy machine; one that is blocked reading a pipe
+/// would never end. A second Ctrl-C does not wait.
 const LOOKS_AT_TIDYING_UP: u32 = 50;
 
 /// Runs `work` without the interpreter and calls `watch(phase, done, total)` now and then.
@@ -57,7 +57,7 @@ where
                 let looked = py.check_signals().and_then(|()| look(&progress));
                 if let Err(stop) = looked {
                     progress.cancel();
-                    // If that fails, there is no policy in Python that could be told.
+                    // If that fails, no policy in Python is running.
                     _ = interrupt_policies(py);
                     for _ in 0..LOOKS_AT_TIDYING_UP {
                         let is_under_way = matches!(
@@ -88,11 +88,12 @@ pub(crate) fn show(py: Python<'_>, watch: Option<&Py<PyAny>>, progress: &Progres
     watch.call1(py, (phase, done, total)).map(drop)
 }
 
-/// Is told of the rows of a cell at once, with its position.
+/// Gets the position of a finished cell and all its rows.
 pub(crate) type Told<'a, R> = &'a (dyn Fn(usize, Vec<R>) + Sync);
 
-/// Runs `work` as [`supervised`] does, and calls `on_rows` now and then with the rows that `work` has told of, pairs of a
-/// cell's position and a row of it, all of a cell together, in any order; those that were finished before an interruption are handed over too.
+/// Runs `work` as [[`supervised`]] does, and calls `on_rows` now and then with the rows that `work` has finished. They
+/// are pairs of a cell's position and a row, all rows of a cell together, cells in any order. After an interruption the
+/// finished rows are handed over too.
 pub(crate) fn supervised_rows<T, E, R, W>(
     py: Python<'_>,
     watch: Option<Py<PyAny>>,

@@ -1,4 +1,4 @@
-//! What a sweep needs: which cells there are, and a trace that is read once for many of them.
+//! For sweeps: the list of cells, and a trace that is read once for many of them.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ struct PlanFacts {
     device: DeviceFacts,
     policies: Vec<PolicyFacts>,
     cells: Vec<CellFacts>,
-    /// How the pages are sampled, written in one way only; all of them if `None`.
+    /// The sample of pages in its canonical form; all pages if `None`.
     sample: Option<String>,
 }
 
@@ -137,7 +137,7 @@ impl PreparedTrace {
         Ok(read.map(|prepared| PreparedTrace(Arc::new(prepared))))
     }
 
-    /// What the trace is at each page size, as dictionaries.
+    /// The trace's facts at each page size, as dictionaries.
     #[getter]
     fn traces<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let facts =

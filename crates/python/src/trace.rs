@@ -289,7 +289,7 @@ struct InfoFacts {
     /// The first requests as they are understood.
     first_requests: Vec<RequestFacts>,
     streams: u32,
-    /// What a stream is in the trace's format: `volume`, for example.
+    /// The format's word for a stream: `volume`, for example.
     stream_noun: &'static str,
     stream_counts: Vec<StreamFacts>,
     /// Events that are not requests: what they are, in the plural, and how many.

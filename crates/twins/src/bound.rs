@@ -16,10 +16,10 @@ struct Interval {
 /// * Chargeable references are those whose fault costs a read I/O: all of them with fetching, the reads without. A
 ///   saving ends at a chargeable reference; it starts at the page's previous reference of either type. A write that
 ///   fetches nothing therefore ends no read-saving interval but starts one.
-/// * Intervals that strictly contain time t belong to other pages than the one referenced at t, except a
-///   write-saving interval of that page itself when t is a read. "Capacity relaxed to S at a read of a page that has
-///   already been written" thus limits all open intervals, the page's own among them, to S; it applies whether or not
-///   the page has an interval open there (it has none after its last write under `flush_at_end`).
+/// * Intervals that strictly contain time t belong to other pages than the one referenced at t, except a write-saving
+///   interval of that page itself when t is a read. "Capacity relaxed to S at a read of a page that has already been
+///   written" thus limits all open intervals, the page's own among them, to S. It applies even if the page has no
+///   interval open there, as after its last write under `flush_at_end`.
 /// * The interval from the last write to the end of the trace ends after the last reference.
 ///
 /// The two bounds are computed apart; no policy needs to reach both.

@@ -1,5 +1,5 @@
-//! Time in the drive (A-100 … A-113), slowly and literally: at each instant everything is asked whether it is over or may
-//! begin. What is decided is asked for when its time has come.
+//! Time in the drive (A-100 … A-113), slowly and literally: at each instant every operation is asked whether it is over
+//! or may begin. Decisions are asked for when their time has come.
 
 mod dies;
 mod issue;
@@ -31,7 +31,7 @@ struct Operation {
     /// Whether FLUSH waits for it.
     persists: bool,
     suspensions: u32,
-    /// How long collection had worked on its die when it was issued; from its start on, how long since then.
+    /// Collection's work on its die when the operation was issued; once it has started, the work since then.
     collected: u64,
 }
 

@@ -52,14 +52,14 @@
 //!
 //! The write buffers of blocks also take `commands` (`paper` or `safe`).
 //!
-//! The bit-driven ones (`fifo`, `random`, `clock`, `clock-pro`, `sieve`, `nru`, `car`, `cfclock`, `craw`, `craw-a`, `weighted-clock`, `credit-clock`)
-//! also take `bits`: `exact` (every access sets its bit, the papers' rule), `mapped` or `sensed` (what real memory shows). Under
-//! `mapped` the faulting access is retried, so it sets its own bit and maps the page. On a mapped page a later read goes unseen
-//! and a later write sets its bit. Clearing a set bit unmaps the page, which keeps its other bit; the next access is
-//! seen and maps it again. The dirty flag is exact under both. Under `sensed` the same accesses are seen, when the policy
-//! looks: that a page is mapped again says that it was referenced, so that the first access to a page that is not mapped
-//! shows as a read even if it writes (but for the retried fault, which is known), and a period ends with the first miss at or
-//! after its last reference.
+//! The bit-driven ones (`fifo`, `random`, `clock`, `clock-pro`, `sieve`, `nru`, `car`, `cfclock`, `craw`, `craw-a`,
+//! `weighted-clock`, `credit-clock`) also take `bits`: `exact` (every access sets its bit, the papers' rule), `mapped`
+//! or `sensed` (what real memory shows). Under `mapped` the faulting access is retried, so it sets its own bit and maps
+//! the page. On a mapped page a later read goes unseen and a later write sets its bit. Clearing a set bit unmaps the
+//! page, which keeps its other bit; the next access is seen and maps it again. The dirty flag is exact under both.
+//! Under `sensed` the policy sees the same accesses, but only when it looks. It learns that a page was referenced from
+//! its being mapped again. The first access to an unmapped page therefore shows as a read even if it writes, except for
+//! the retried fault, which is known. A period ends with the first miss at or after its last reference.
 
 mod arc;
 mod bound;
@@ -165,7 +165,7 @@ pub const POLICIES: [&str; 28] = [
     "credit-clock",
 ];
 
-/// What a reference does to its page.
+/// The operation of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// The page is read.
@@ -177,14 +177,14 @@ pub enum Op {
 /// One reference's outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Event {
-    /// Whether the page was in memory.
+    /// True if the page was in memory.
     pub hit: bool,
     /// Pages that left memory, in order, each with its dirty flag at that moment.
     pub evicted: Vec<(u64, bool)>,
     /// Pages written back without leaving memory at that moment (eager write-back), in order. Such a page may still
     /// leave memory, then clean, on the same reference.
     pub written_back: Vec<u64>,
-    /// Of kernels only: both kinds in the order in which they happened.
+    /// Of kernels only: both kinds, in order.
     pub steps: Vec<KernelStep>,
 }
 
@@ -198,7 +198,7 @@ impl Event {
     }
 }
 
-/// A policy with its own memory of `S` frames: it is told of every reference and answers with what happened.
+/// A policy with its own memory of `S` frames: it gets every reference and answers with what happened.
 pub trait Twin {
     /// Applies one reference and says what happened.
     ///
@@ -216,14 +216,14 @@ pub trait Twin {
     /// The page, which is in memory, leaves at once and out of turn; says whether it was dirty.
     fn drop_page(&mut self, page: u64) -> bool;
 
-    /// A reference of which the policy is not told, because its page stays outside: its periods count it, and `min`
+    /// A reference that the policy does not see, because its page stays outside. Its periods count it, and `min`
     /// goes on in its future.
     fn pass_by(&mut self, page: u64, op: Op) {
         let _ = (page, op);
     }
 
-    /// The page, which is in memory, was or was not written meanwhile, whatever the policy was told; for policies that
-    /// look at it.
+    /// Sets the dirty flag of a page in memory, whatever references the policy got; for policies that look at it
+    ///
     fn set_dirty(&mut self, page: u64, dirty: bool) {
         let _ = (page, dirty);
     }
@@ -243,10 +243,10 @@ pub trait Twin {
     /// Pages in memory, ascending.
     fn resident(&self) -> Vec<u64>;
 
-    /// Counts beyond the common ones, by the golden files' names: CRAW and CRAW-A count `reclaims` and
-    /// `null_reclaims`, `w1_drained`, `stale_ghosts` (scan links of a page still in a ghost of that side,
-    /// A-30), `zero_by_zero` (RECLAIM calls that met an empty area of desired size 0, A-22) and `hits_gR`, `hits_gW1`,
-    /// `hits_gW2`. Other policies have none.
+    /// Counts beyond the common ones, by the golden files' names. CRAW and CRAW-A count `reclaims` and `null_reclaims`
+    /// `w1_drained`, `stale_ghosts`, `zero_by_zero` and `hits_gR`, `hits_gW1`, `hits_gW2`.
+    /// A stale ghost is a scan link of a page still in a ghost of that side. The zero-by-zero count is of RECLAIM calls
+    /// that met an empty area of desired size 0. Other policies have none.
     fn statistics(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }

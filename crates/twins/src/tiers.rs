@@ -207,7 +207,7 @@ impl TierTwin {
         }
     }
 
-    /// A-136's rule is told and asked of a page in the slow tier.
+    /// Applies A-136's rule to a page in the slow tier.
     fn ask(&mut self, page: u64, op: Op) {
         let has_free_frame = self.has_free_frame();
         let Keeper::Page(keeper) = &mut self.keeper else { panic!("page policies are asked") };

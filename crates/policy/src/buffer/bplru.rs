@@ -10,10 +10,15 @@
 //! a block that was written strictly from its first page to its last, and so is whole, goes to the LRU end
 //! instead, since it will hardly be written again soon.
 //!
-//! **Parameters.** `padding`: read the missing pages and write whole blocks (`on`, default) or only the dirty
-//! pages (`off`). `compensation`: whether blocks written in order go to the LRU end (default true).
-//! `commands`: `paper` (default) ignores FLUSH and FUA; `safe` flushes the dirty pages of each block, which
-//! stay and are clean, and writes an FUA page through.
+//! **Parameters.**
+//!
+//! * `padding`: read the missing pages and write whole blocks (`on`, default), or write only the
+//!   dirty pages (`off`).
+//!
+//! * `compensation`: whether blocks written in order go to the LRU end (default true).
+//!
+//! * `commands`: `paper` (default) ignores FLUSH and FUA. With `safe`, FLUSH writes the dirty pages
+//!   of each block; they stay as clean ones. An FUA page is written through.
 //!
 //! **Cost per hit and per victim.** Constant. At most 48 bytes per block that has a page in the buffer, and 4 per
 //! block of the drive next to which (in its 64) one ever had.

@@ -3,8 +3,8 @@
 //! **What it keeps.** In DRAM an LRU *read cache* of clean pages only. In NVM, dirty pages only: a *page
 //! region*, an LRU list of pages, and a *block region*, an LRU list of blocks.
 //!
-//! **Victim.** When NVM is full, the block of the block region with the most pages, among those the least
-//! recently used one; if the region is empty, all pages of the page region that belong to the block of the least
+//! **Victim.** When NVM is full, the block of the block region with the most pages; among several, the least
+//! recently used one. If the region is empty, all pages of the page region that belong to the block of the least
 //! recently used page. The block's pages in the read cache are flushed with it (*clean padding*) and stay
 //! cached. The read cache drops its least recently used page.
 //!
@@ -13,9 +13,14 @@
 //! page joins its block if that is in the block region, else the page region; a block with at least
 //! `threshold` pages in the page region moves to the block region as a whole.
 //!
-//! **Parameters.** `dram_share`: the share of DRAM in the total, rounded down, at least a page (default 1/10).
-//! `threshold`: the number of pages at which a block moves to the block region (default 4; a free parameter of
-//! the original: try 4, 8, 16 and 32). `commands`: without effect, since what is acknowledged is in NVM.
+//! **Parameters.**
+//!
+//! * `dram_share`: the share of DRAM in the total, rounded down, at least a page (default 1/10).
+//!
+//! * `threshold`: the number of pages at which a block moves to the block region (default 4; a free
+//!   parameter of the original: try 4, 8, 16 and 32).
+//!
+//! * `commands`: without effect, since a write is acknowledged only once it is in NVM.
 //!
 //! **Cost per hit and per victim.** Constant, but for a block that moves or leaves and for a page that is looked for in
 //! the read cache or the page region: one step per page of the block there. A TRIM may walk the blocks of one size. At

@@ -10,9 +10,13 @@
 //! **On a write.** Any hit or insertion, read or write, moves the cluster to the MRU end of the LRU list. A
 //! read miss adds nothing to the buffer.
 //!
-//! **Parameters.** `alpha`: the share of the clusters in the LRU list, rounded down (default 1/10): 1 is block
-//! LRU, 0 the largest cluster first. `commands`: `paper` (default) ignores FLUSH and FUA; `safe` flushes the
-//! dirty pages of each block, which stay and are clean, and writes an FUA page through.
+//! **Parameters.**
+//!
+//! * `alpha`: the share of the clusters in the LRU list, rounded down (default 1/10): 1 is block
+//!   LRU, 0 the largest cluster first.
+//!
+//! * `commands`: `paper` (default) ignores FLUSH and FUA. With `safe`, FLUSH writes the dirty pages
+//!   of each block; they stay as clean ones. An FUA page is written through.
 //!
 //! **Cost per hit and per victim.** Constant on average: a list per size. A TRIM may walk one such list. At
 //! most 72 bytes per block that has a page in the buffer, and 4 per block of the drive next to

@@ -1,31 +1,43 @@
 //! # CLOCK-DNV: CLOCK with a DRAM and NVM hybrid write buffer
 //!
-//! **What it keeps.** *CLOCK-D*, a clock of pages in DRAM, clean ones (read misses) and dirty ones (write
-//! misses), each with a reference bit that is 0 at first; and *CLOCK-NV*, a clock of blocks in NVM, which
-//! holds dirty pages only, each block with a reference bit and its number of pages. A page is in one of them.
+//! **What it keeps.** *CLOCK-D* is a clock of pages in DRAM, clean ones (read misses) and dirty ones (write
+//! misses), each with a reference bit that is 0 at first. *CLOCK-NV* is a clock of blocks in NVM, which holds
+//! dirty pages only. Each block has a reference bit and its number of pages. A page is in one of the two
+//! clocks.
 //!
-//! **Victim.** In DRAM, from the hand: a page with reference bit 1 gets bit 0, the first one with bit 0
-//! leaves: a clean one is discarded, a dirty one *migrates* to NVM (*dirty first migration*). If NVM is full, a
-//! block leaves first: among the blocks with the most pages, from the hand, one with reference bit 1 gets bit
-//! 0 and is skipped, the first one with bit 0 is the victim; smaller blocks keep their bits; the hand goes
-//! behind the victim. All its pages are flushed as one batch, and with them the dirty pages of that block in
-//! DRAM (*dirty page padding*), which leave DRAM. The page that migrates is not among them, even if the
-//! victim is its own block; it enters NVM afterwards.
+//! **Victim.** In DRAM, from the hand: a page with reference bit 1 gets bit 0, the first one with bit 0 leaves:
+//! a clean one is discarded, a dirty one *migrates* to NVM (*dirty first migration*). If NVM is full, a block
+//! leaves first. The hand looks at the blocks with the most pages only: one with reference bit 1 gets bit 0 and
+//! is skipped, the first one with bit 0 is the victim. Smaller blocks keep their bits. The hand goes behind the
+//! victim. All its pages are flushed as one batch, and with them the dirty pages of that block in DRAM (*dirty
+//! page padding*), which leave DRAM. The page that migrates is not among them, even if the victim is its own
+//! block; it enters NVM afterwards.
 //!
 //! **On a write.** A hit in DRAM makes the page dirty and leaves its reference bit alone; a read hit sets it
 //! if the page is clean. A hit in NVM, read or write, is served there and sets the block's bit; a write counts
 //! one NVM write. A miss goes to DRAM. A page that enters NVM sets its block's bit; a new block goes to the
 //! place that the hand reaches last.
 //!
-//! **Parameters.** `dram_share`: the share of DRAM in the total, rounded down, at least a page (default 1/10).
-//! `nvm_write_hit`: a write to a page in NVM is served there (`in_place`, default), moves it to DRAM, dirty
-//! (`promote`: it leaves NVM first), or makes a newer copy in DRAM (`dram_copy`: the figure read literally; the
-//! copy is written over the older one when it migrates, and is what padding flushes). `padding`: padded pages
-//! leave DRAM (`remove`, default), stay as clean ones (`keep_clean`), or there is no padding (`off`).
-//! `pad_migrating`: a migrating page of the victim's own block joins the batch and never enters NVM (default
-//! false), also where `padding=off` leaves the other pages in DRAM. `read_allocate`: a read miss enters DRAM (default true). `commands`: `paper` (default) ignores FLUSH
-//! and FUA; under `safe` an FUA write goes straight to NVM and replaces a copy in DRAM, and FLUSH migrates
-//! all dirty pages, the one that has been dirty for longest first.
+//! **Parameters.**
+//!
+//! * `dram_share`: the share of DRAM in the total, rounded down, at least a page (default 1/10).
+//!
+//! * `nvm_write_hit`: where a write to a page in NVM is served. There (`in_place`, default); in
+//!   DRAM, as a dirty page that leaves NVM first (`promote`); or in a newer copy in DRAM
+//!   (`dram_copy`: the figure read literally). The copy is written over the older one when it
+//!   migrates, and padding flushes the copy.
+//!
+//! * `padding`: padded pages leave DRAM (`remove`, default), stay as clean ones (`keep_clean`), or
+//!   there is no padding (`off`).
+//!
+//! * `pad_migrating`: whether a migrating page of the victim's own block joins the batch and never
+//!   enters NVM (default false), also where `padding=off` leaves the other pages in DRAM.
+//!
+//! * `read_allocate`: whether a read miss enters DRAM (default true).
+//!
+//! * `commands`: `paper` (default) ignores FLUSH and FUA. With `safe` an FUA write goes straight to
+//!   NVM and replaces a copy in DRAM; FLUSH migrates all dirty pages, the one dirty for longest
+//!   first.
 //!
 //! **Cost per hit and per victim.** A hit is one look-up and a bit. A page leaves DRAM in constant time on
 //! average; so does a change in the number of a block's pages in NVM. The search for the victim looks at a byte per 32 to 64
@@ -35,9 +47,9 @@
 //! **Deviations from the paper.** The paper's figure places a page in both memories; here it is in one
 //! (`dram_copy` is the literal reading). It says that CLOCK-NV ignores FLUSH and FUA; since dirty pages in DRAM
 //! are lost in a power failure, a real drive needs `commands=safe`. Our choices: under `promote` the block's bit
-//! is left alone; the page of an FUA write is never padded in its older version; a drain flushes the blocks of
-//! NVM from the hand, then the dirty rest of DRAM block by block; of a page in both memories it writes the
-//! newer version, once, also with `padding=off`.
+//! is left alone. The page of an FUA write is never padded in its older version. A drain flushes the blocks of
+//! NVM from the hand, then the dirty rest of DRAM block by block. It writes a page that is in both memories
+//! once, in its newer version, also with `padding=off`.
 //!
 //! **Reference.** D. H. Kang, S. J. Han, Y.-C. Kim, Y. I. Eom: CLOCK-DNV: a write buffer algorithm for flash
 //! storage devices of consumer electronics. IEEE Transactions on Consumer Electronics 63(1), 2017.

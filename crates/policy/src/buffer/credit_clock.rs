@@ -7,16 +7,27 @@
 //!
 //! **On a write.** A hit sets the reference bit as a read does. A page that a write loads begins with credit `K`.
 //!
-//! **Parameters.** `c`: the cost of a page write over that of a page read (default: the drive's ratio). `k`: `K` itself, in its
-//! place. `clean_levels`, `dirty_levels`, `new_dirty_share`: as in the page policy (default 4, 2 and 1). `cache_reads`: a read miss brings its page into the buffer (default true).
-//! `cluster`: a dirty victim leaves alone (`page`, default), or takes the other dirty pages of its block along
-//! in one batch, which stay and are clean (`block`). `commands`: `paper` (default) ignores FLUSH and FUA;
-//! `safe` writes all dirty pages, the one that has been dirty for longest first, which stay and are clean, and
-//! writes an FUA page through.
+//! **Parameters.**
 //!
-//! **Cost per hit and per victim.** One look-up and an OR; constant on average. Besides the policy's own
-//! memory, 21 bytes per page in the buffer, 8 per distinct page that has needed a dense number, 4 per page of the drive next to
-//! which (in its 64) one ever did, and 4 per page that may need one, since the page policy works with dense numbers.
+//! * `c`: the cost of a page write over that of a page read (default: the drive's ratio).
+//!
+//! * `k`: `K` itself, instead of `c`.
+//!
+//! * `clean_levels`, `dirty_levels`, `new_dirty_share`: as in the page policy (default 4, 2 and 1).
+//!
+//! * `cache_reads`: whether a read miss brings its page into the buffer (default true).
+//!
+//! * `cluster`: what a dirty victim takes along: nothing (`page`, default), or in one batch the
+//!   other dirty pages of its block, which stay as clean ones (`block`).
+//!
+//! * `commands`: `paper` (default) ignores FLUSH and FUA. With `safe`, FLUSH writes all dirty
+//!   pages, the one dirty for longest first; they stay as clean ones. An FUA page is written
+//!   through.
+//!
+//! **Cost per hit and per victim.** One look-up and an OR; constant on average. The page policy works with dense
+//! numbers. Besides its own memory this takes 21 bytes per page in the buffer, 8 per distinct page that has had a
+//! number, and 4 per page that may need one. Each group of 64 pages of the drive in which one ever had a number takes 4
+//! bytes per page.
 //!
 //! **Deviations from the paper.** There is none; `docs/policies.md` says where it helps. A trimmed page stays in its
 //! place, clean.

@@ -10,10 +10,15 @@
 //! **On a write.** Any hit or insertion, read or write, makes the group the most recently used one. A write
 //! miss reads nothing from flash.
 //!
-//! **Parameters.** `clean_padding`: flush the clean pages of the victim too (default true; otherwise they are
-//! dropped). `cache_reads`: a read miss brings its page into the buffer (default true). `commands`: `paper`
-//! (default) ignores FLUSH and FUA; `safe` flushes the dirty pages of each block, which stay and are clean,
-//! and writes an FUA page through.
+//! **Parameters.**
+//!
+//! * `clean_padding`: whether the clean pages of the victim are flushed too (default true);
+//!   otherwise they are dropped.
+//!
+//! * `cache_reads`: whether a read miss brings its page into the buffer (default true).
+//!
+//! * `commands`: `paper` (default) ignores FLUSH and FUA. With `safe`, FLUSH writes the dirty pages
+//!   of each block; they stay as clean ones. An FUA page is written through.
 //!
 //! **Cost per hit and per victim.** Constant: a list for each number of pages, in the order of use. A TRIM
 //! may walk one such list. At most 64 bytes per block that has a page in the buffer, and 4 per block of the drive next to

@@ -10,9 +10,13 @@
 //! **On a write.** A new block comes just behind the hand with bit 0. Any later write or hit of one of its
 //! pages sets the bit.
 //!
-//! **Parameters.** `clear_sequential`: a block that was written strictly from its first page to its last has
-//! its bit cleared at once (default false). `commands`: `paper` (default) ignores FLUSH and FUA; `safe` flushes
-//! the dirty pages of each block, which stay and are clean, and writes an FUA page through.
+//! **Parameters.**
+//!
+//! * `clear_sequential`: whether a block that was written strictly from its first page to its last
+//!   has its bit cleared at once (default false).
+//!
+//! * `commands`: `paper` (default) ignores FLUSH and FUA. With `safe`, FLUSH writes the dirty pages
+//!   of each block; they stay as clean ones. An FUA page is written through.
 //!
 //! **Cost per hit and per victim.** A hit is constant. The search for the victim looks at a byte per 32 to 64 blocks, many
 //! at once. About 72 bytes per block that has a page in the buffer, and 4 per block of the drive next to

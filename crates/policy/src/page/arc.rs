@@ -4,15 +4,25 @@
 //! `B1` and `B2` of pages that left them, in the order of leaving. The target size `p` of `T1`, initially 0. Shown by
 //! these names, each list from the LRU end or the oldest ghost.
 //!
-//! **Victim.** `x` is the incoming page, `c` the number of frames. If `x` is in `B1`: `p` becomes `min(p +
-//! max(1, |B2| / |B1|), c)`, then `REPLACE`. If it is in `B2`: `p` becomes `max(p - max(1, |B1| / |B2|), 0)`,
-//! then `REPLACE`. If it is in neither: when `|T1| + |B1| = c` and `|T1| < c`, the oldest ghost of `B1` is
-//! dropped, then `REPLACE`; when `|T1| = c`, the LRU page of `T1` leaves and is forgotten; when `|T1| + |B1|
-//! < c`, the oldest ghost of `B2` is dropped if the four lists hold `2c` pages, then `REPLACE`. `REPLACE`: if
-//! `T1` is not empty and either `|T1| > p`, or `|T1| = p` and `x` is in `B2`, the LRU page of `T1` leaves and
-//! becomes the newest ghost of `B1`; else the LRU page of `T2` leaves and becomes the newest ghost of `B2`.
-//! Then `x` goes to the MRU end of `T2` if it was in a ghost list, which forgets it, else to the MRU end of
-//! `T1`.
+//! **Victim.** `x` is the incoming page, `c` the number of frames.
+//!
+//! * If `x` is in `B1`, `p` becomes `min(p +
+//!   max(1, |B2| / |B1|), c)`, then `REPLACE`.
+//!
+//! * If `x` is in `B2`, `p` becomes `max(p - max(1, |B1| / |B2|), 0)`, then `REPLACE`.
+//!
+//! * If `x` is in neither and `|T1| = c`, the LRU page of `T1` leaves and is forgotten.
+//!
+//! * If `x` is in neither, `|T1| + |B1| = c` and `|T1| < c`, the oldest ghost of `B1` is dropped, then
+//!   `REPLACE`.
+//!
+//! * If `x` is in neither and `|T1| + |B1| < c`, the oldest ghost of `B2` is dropped if the four lists hold
+//!   `2c` pages, then `REPLACE`.
+//!
+//! In `REPLACE` the LRU page of `T1` leaves and becomes the newest ghost of `B1` if `T1` is not empty and
+//! either `|T1| > p`, or `|T1| = p` and `x` is in `B2`. Else the LRU page of `T2` leaves and becomes the
+//! newest ghost of `B2`. Then `x` goes to the MRU end of `T2` if it was in a ghost list, which forgets it,
+//! else to the MRU end of `T1`.
 //!
 //! A hit moves its page to the MRU end of `T2`.
 //!

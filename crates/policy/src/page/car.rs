@@ -3,8 +3,8 @@
 //! **What it keeps.** Two clocks, `T1` of pages seen once and `T2` of pages seen again, the ghost lists `B1`
 //! and `B2` of pages that left them, and the target size `p` of `T1`. One reference bit per page.
 //!
-//! **Victim.** While `|T1| >= max(1, p)` the head of `T1` is examined, else the head of `T2`: a page with bit 0
-//! leaves for the newest end of its ghost list; one with bit 1 gets bit 0 and goes to the tail of `T2`.
+//! **Victim.** While `|T1| >= max(1, p)` the head of `T1` is examined, else the head of `T2`. A page with bit 0
+//! leaves for the newest end of its ghost list. One with bit 1 gets bit 0 and goes to the tail of `T2`.
 //!
 //! **On a write.** Sets the reference bit as a read does; a dirty page is not spared.
 //!
@@ -12,11 +12,12 @@
 //!
 //! **Cost per hit and per victim.** One OR; constant on average.
 //!
-//! **Deviations from the paper.** None: the listing of FAST '04, with `c` = the number of frames. `|B2| / |B1|`
-//! is real division, `p` is binary64 and evaluated in the written order, and the lengths are taken before the
-//! page is removed from its ghost list. If pages leave out of turn, or several at once, the lists may not fill memory:
-//! the other clock is examined when one is empty, and each load of a page that is not a ghost trims `B1` while `|T1| +
-//! |B1|` is not below `c`, then `B2` while all four lists hold `2c` pages or more. Otherwise this is the listing's rule.
+//! **Deviations from the paper.** None: the listing of FAST '04, with `c` = the number of frames. The division `|B2| /
+//! |B1|` is real, `p` is binary64 and evaluated in the written order, and the lengths are taken before the page is
+//! removed from its ghost list. If pages leave out of turn, or several at once, the lists may not fill memory. The
+//! other clock is then examined when one is empty. Each load of a page that is not a ghost trims `B1` while `|T1| +
+//! |B1|` is not below `c`, then `B2` while all four lists hold `2c` pages or more. Otherwise this is the listing's
+//! rule.
 //!
 //! **Reference.** S. Bansal, D. S. Modha: CAR: clock with adaptive replacement. FAST 2004.
 
@@ -43,7 +44,7 @@ pub struct Car {
     ghosts: GhostLists<1, 2>,
     is_in_t2: Vec<bool>,
     p: f64,
-    /// The number of pages from which `T1` is examined: at least `p` and 1.
+    /// The hand of `T1` is used while `T1` has this many pages: at least `p` and 1.
     least_t1: u32,
 }
 

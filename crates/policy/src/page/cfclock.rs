@@ -9,10 +9,14 @@
 //!
 //! **On a write.** Sets the reference bit as a read does; a dirty page is kept before a clean one.
 //!
-//! **Parameters.** `window_share`: the window as a share of all frames, rounded down (default 1/3); or
-//! `window_pages`. `clear_passed`: whether every page that the hand passes over, from its old place up to the
-//! victim, gets reference bit 0 (default true); with `false` nothing is cleared in steps 1 and 2, nor in
-//! the window before the scan of step 3.
+//! **Parameters.**
+//!
+//! * `window_share`: the window as a share of all frames, rounded down (default 1/3); or
+//!   `window_pages`: the window in pages.
+//!
+//! * `clear_passed`: whether every page that the hand passes over, from its old place up to the
+//!   victim, gets reference bit 0 (default true). With `false` nothing is cleared in steps 1 and 2,
+//!   nor in the window before the scan of step 3.
 //!
 //! **Cost per hit and per victim.** One OR; constant per page that the hand passes. The search for a clean
 //! page does not examine again the pages that it has ruled out.

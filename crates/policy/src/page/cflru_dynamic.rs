@@ -6,10 +6,16 @@
 //!
 //! **On a write.** As on a read.
 //!
-//! **Parameters.** `period`: references per period (default 1000). `cost_read`, `cost_write`: the weights of
-//! a page read and a page write in the cost (default 1 and 8, whatever the device). `step`: pages by which
-//! the window moves (default a sixteenth of the frames). `threshold`: the largest change of cost that counts as
-//! no change (default 0).
+//! **Parameters.**
+//!
+//! * `period`: references per period (default 1000).
+//!
+//! * `cost_read`, `cost_write`: the weights of a page read and a page write in the cost (default 1
+//!   and 8, whatever the device).
+//!
+//! * `step`: pages by which the window moves (default a sixteenth of the frames).
+//!
+//! * `threshold`: the largest change of cost that counts as no change (default 0).
 //!
 //! **Cost per hit and per victim.** As `cflru`; `step` list steps per period.
 //!

@@ -1,10 +1,10 @@
 //! # CLOCK-Pro: LIRS as a clock
 //!
-//! **What it keeps.** One clock of *hot* pages, *resident cold* pages and *non-resident cold* pages; a
-//! reference bit per page in memory; for some cold pages a *test period*, which every non-resident one is in;
-//! and the target `m_c` for the number of resident cold pages. `m` is the number of frames, `m_h = m - m_c`.
-//! Three hands: `HAND_hot` marks where the clock begins; the *list head*, where pages are put, is the place
-//! that it reaches last. `HAND_cold` is at the first resident cold page from `HAND_hot`, and `HAND_test` at the
+//! **What it keeps.** One clock of *hot* pages, *resident cold* pages and *non-resident cold* pages. Each page
+//! in memory has a reference bit. Some cold pages are in their *test period*; every non-resident one is. The
+//! target for the number of resident cold pages is `m_c`; `m` is the number of frames, `m_h = m - m_c`. Three
+//! hands: `HAND_hot` marks where the clock begins; the *list head*, where pages are put, is the place that it
+//! reaches last. Hand `HAND_cold` is at the first resident cold page from `HAND_hot`, and `HAND_test` at the
 //! first page in its test period. Shown from `HAND_hot` on: `clock`, all pages of the clock; `hot` and
 //! `resident_cold`; `in_test`, the pages in their test period; then `m_c`.
 //!
@@ -32,20 +32,20 @@
 //! **On a write.** Sets the reference bit as a read does; a dirty page is not spared.
 //!
 //! **Parameters.** `cold_share`: the first `m_c` as a share of the frames, rounded down and at least 1
-//! (default 1/100, the share of cold pages in LIRS; with 1, no page stays hot before a test period has ended
-//! without a reference).
+//! (default 1/100, the share of cold pages in LIRS). With 1, no page stays hot before a test period has
+//! ended without a reference.
 //!
-//! **Cost per hit and per victim.** One OR; constant on average. `HAND_cold` and `HAND_test` pass over no
-//! other pages, since those that they stop at have lists of their own. 16 bytes per page of the footprint, 9
-//! per frame and up to 16 per page in its test period.
+//! **Cost per hit and per victim.** One OR; constant on average. The pages that `HAND_cold` and `HAND_test`
+//! stop at have lists of their own, so that these hands pass over no others. It takes 16 bytes per page of
+//! the footprint, 9 per frame and up to 16 per page in its test period.
 //!
-//! **Deviations from the paper.** The paper leaves open the initial value and the limits of `m_c`, and what
-//! happens to a hot page that becomes cold (it gets no test period: it has the largest recency), to a bit that is
-//! set when a test period ends (it stays, and `m_c` does not shrink, since there was a reference). A referenced
-//! cold page that is not in its test period gets no new one: "no status change". Pinned pages are passed over, by
-//! `HAND_cold` in place, by `HAND_hot` to the list head, with their bits untouched and their status kept, except
-//! for a test period. `HAND_hot` gives up when all hot pages are pinned; if all resident cold pages are pinned, or
-//! there is none, it makes one more page cold.
+//! **Deviations from the paper.** The paper leaves open the initial value and the limits of `m_c`. It does not say
+//! what happens to a hot page that becomes cold: here it gets no test period, since it has the largest recency.
+//! Nor does it say what happens to a bit that is set when a test period ends: here it stays, and `m_c` does not
+//! shrink, since there was a reference. A referenced cold page that is not in its test period gets no new one: "no
+//! status change". Pinned pages are passed over, by `HAND_cold` in place, by `HAND_hot` to the list head, with
+//! their bits untouched and their status kept, except for a test period. If all hot pages are pinned, `HAND_hot`
+//! gives up; if all resident cold pages are pinned, or there is none, it makes one more page cold.
 //!
 //! **Reference.** S. Jiang, F. Chen, X. Zhang: CLOCK-Pro: an effective improvement of the CLOCK replacement.
 //! USENIX Annual Technical Conference 2005.

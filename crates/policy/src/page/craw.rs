@@ -6,7 +6,7 @@
 //! a write bit per page.
 //!
 //! **Victim.** `RECLAIM` takes the area with the largest ratio of current to desired size (ties: `R`, `W1`, `W2`). From
-//! `R`: the page under the hand goes to `W1` if its write bit is set and it is in no write area; if its read bit is set
+//! `R`: the page under the hand goes to `W1` if its write bit is set and it is in no write area. If its read bit is set
 //! it goes to the tail of `R`, else it leaves `R` for `R'`. From `W1` and `W2` in the same way with the roles
 //! exchanged, and a page whose write bit is set goes to the tail of `W2`. A page that has left all areas leaves memory;
 //! until one does, `RECLAIM` is called again.
@@ -15,10 +15,15 @@
 //! `W2'`, which also enlarges the desired size of `W1` or `W2` by 1 and shrinks that of `R` by 1. A read fault
 //! goes to `R`; every `c` such faults in `R'` enlarge `R` by 1 and shrink `W1` and `W2` by 1/2.
 //!
-//! **Parameters.** `c`: cost of a page write over that of a page read (default: the device's). `ghosts`: what
-//! happens to the ghost entry of a page that a scan links again: `exclusive` removes it (default), `literal`
-//! keeps it. `write_back`: a page that leaves `W1` or `W2` but stays in `R` is written when it leaves memory,
-//! `lazy` (default), or at once, `eager`.
+//! **Parameters.**
+//!
+//! * `c`: the cost of a page write over that of a page read (default: the device's).
+//!
+//! * `ghosts`: what happens to the ghost entry of a page that a scan links again: `exclusive`
+//!   removes it (default), `literal` keeps it.
+//!
+//! * `write_back`: when a page that leaves `W1` or `W2` but stays in `R` is written: when it leaves
+//!   memory (`lazy`, default), or at once (`eager`).
 //!
 //! **Cost per hit and per victim.** One OR; constant on average, at most six steps per frame. 8 bytes per
 //! page of the footprint (12 with literal ghosts) and up to 73 per frame.

@@ -2,10 +2,10 @@
 //!
 //! **What it keeps.** `2K + R + 1` FIFO lists (at least `2K + 3`) in a circle, the hand in one of them. A page
 //! with credit `n` stands `n + 1` lists ahead of the hand, and the hand reaches it when all lists between are
-//! empty: the credit is a number of rounds of the hand. `K = max(4, c rounded)`, where `c` is what a page
-//! write costs in page reads. Per page, a reference bit that the hardware sets on each hit, and a level: how
-//! often in a row the hand found the page referenced. Shown: `from_hand`, all pages from the hand on, and for
-//! each of them in `lists` how many lists it is ahead of the hand, in `levels` its level.
+//! empty: the credit is a number of rounds of the hand. The constant `K` is `max(4, c rounded)`; `c` is the
+//! cost of a page write in page reads. Per page, a reference bit that the hardware sets on each hit, and a
+//! level: how often in a row the hand found the page referenced. Shown: `from_hand`, all pages from the hand
+//! on, and for each of them in `lists` how many lists it is ahead of the hand, in `levels` its level.
 //!
 //! **Victim.** The head of the hand's list, or of the next one that is not empty. With reference bit 0 the page
 //! leaves, dirty or not: its credit is used up. With reference bit 1 it gets bit 0. If it is dirty, its level
@@ -15,10 +15,21 @@
 //! **On a write.** A hit sets the reference bit as a read does. A page that a write loads begins with level 1 and
 //! credit `K`, one that a read loads with level 0 and none.
 //!
-//! **Parameters.** `c`: cost of a page write over that of a page read, at least 1 (default: that of the device;
-//! 8 for flash). `k`: `K` itself, instead of `c`. `clean_levels`: `R` (default 4). `dirty_levels`: the highest level
-//! of a dirty page (default 2). `new_dirty_share`: the credit of a page that a write loads, as a share of `K`,
-//! rounded down (default 1); with 0 its level is 0 too. The last three serve to measure what each part contributes.
+//! **Parameters.**
+//!
+//! * `c`: the cost of a page write over that of a page read, at least 1 (default: that of the
+//!   device; 8 for flash).
+//!
+//! * `k`: `K` itself, instead of `c`.
+//!
+//! * `clean_levels`: `R` (default 4).
+//!
+//! * `dirty_levels`: the highest level of a dirty page (default 2).
+//!
+//! * `new_dirty_share`: the credit of a page that a write loads, as a share of `K`, rounded down
+//!   (default 1); with 0 its level is 0 too.
+//!
+//! The last three serve to measure what each part contributes.
 //!
 //! **Cost per hit and per victim.** One OR; constant on average per page that the hand examines, and no page is
 //! examined before its credit has run out. The hand may step over as many empty lists as there are.

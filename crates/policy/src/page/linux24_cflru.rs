@@ -12,12 +12,21 @@
 //!
 //! **On a write.** Nothing; a dirty page is kept before a clean one.
 //!
-//! **Parameters.** `share` (default 1/4). `dynamic`: with `true`, in place of a share, it begins at 1/6 and takes the
-//! values 1/6, 1/5, … 1/1 by the cost of all I/Os (`cost_read` and `cost_write`, 1 and 8) in each `period` of references
-//! (default ten times the frames): it becomes one step wider after the first period; after each later one it stays if
-//! the cost differs from that of the period before by at most the share `threshold` (default 1/20), moves one more step
-//! in the same direction if the cost fell, and one step in the other if it rose. At the ends share and direction stay.
-//! `batch` as in `linux24`.
+//! **Parameters.**
+//!
+//! * `share`: the window as a share of the frames (default 1/4).
+//!
+//! * `dynamic`: with `true` the share is not fixed: it begins at 1/6 and takes the values 1/6, 1/5,
+//!   … 1/1. After each `period` of references (default ten times the frames) the cost of all I/Os
+//!   in it is compared with that of the period before. A read costs `cost_read` (1), a write
+//!   `cost_write` (8).
+//!
+//! * `threshold`: the largest change of cost, as a share, that leaves the window as it is (default
+//!   1/20). A larger fall moves it one more step in the same direction, a larger rise one step in
+//!   the other. After the first period it becomes one step wider. At the ends share and direction
+//!   stay.
+//!
+//! * `batch`: as in `linux24`.
 //!
 //! **Cost per hit and per victim.** As `linux24`, and up to twice the share of the lists per call.
 //!

@@ -28,9 +28,9 @@
 //!
 //! **Cost per hit and per victim.** One OR; constant on average. 10 bytes per frame and 8 per page of the footprint.
 //!
-//! **Deviations from the paper.** There is no paper; the kernel also has zones, memory groups, a priority and a
-//! swappiness. Pages have 4 KiB. A pinned page is passed over and keeps its place; if no inactive page can leave, the
-//! oldest active one that can does.
+//! **Deviations from the paper.** This policy comes from no paper; the kernel also has zones, memory groups, a
+//! priority and a swappiness. Pages have 4 KiB. A pinned page is passed over and keeps its place; if no inactive page
+//! can leave, the oldest active one that can does.
 //!
 //! **Reference.** J. Weiner: mm: balance LRU lists based on relative thrashing; J. Kim: workingset protection for
 //! anonymous pages. Linux 5.8 and 5.9, 2020 (mm/vmscan.c, mm/workingset.c).

@@ -13,10 +13,10 @@
 //! the next generation.
 //!
 //! **Victim.** Until `batch` frames are free, or as many as are needed: if there are at least three generations and the
-//! oldest is empty, it ends. Else, if there are only two, the pages *age*: of all pages in memory, generation by
-//! generation from the oldest, each from the tail, those with an accessed bit lose it and go to the head of `max_seq`,
-//! unless they are in it; then a new, empty generation begins. Else the tail of the oldest generation is examined: if it
-//! was accessed it loses the bit and goes to the head of `max_seq`, else it leaves.
+//! oldest is empty, it ends. Else, if there are only two, the pages *age*. All pages in memory are examined, generation
+//! by generation from the oldest, each from the tail. Those with an accessed bit lose it and go to the head of
+//! `max_seq`, unless they are in it. Then a new, empty generation begins. Else the tail of the oldest generation is
+//! examined: if it was accessed it loses the bit and goes to the head of `max_seq`, else it leaves.
 //!
 //! **On a write.** Nothing.
 //!
@@ -25,9 +25,9 @@
 //! **Cost per hit and per victim.** One OR; a page that leaves costs constant time, ageing examines every page in memory.
 //! 10 bytes per frame.
 //!
-//! **Deviations from the paper.** There is no paper; the kernel also has tiers with a feedback loop, Bloom filters for
-//! page tables, memory groups and a swappiness. A pinned page is not aged and goes to the head of `max_seq` when it is
-//! examined, with its bit untouched.
+//! **Deviations from the paper.** This policy comes from no paper; the kernel also has tiers with a feedback loop,
+//! Bloom filters for page tables, memory groups and a swappiness. A pinned page is not aged and goes to the head of
+//! `max_seq` when it is examined, with its bit untouched.
 //!
 //! **Reference.** Y. Zhao: Multi-gen LRU framework. Linux 6.1, 2022 (mm/vmscan.c).
 

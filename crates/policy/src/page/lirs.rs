@@ -7,11 +7,11 @@
 //!
 //! **Victim.** The page at the front of `Q`; if it is in `S` it stays there as a non-resident HIR page.
 //!
-//! The page that is loaded, or hit, is then put on top of `S`, wherever it was. *LIR page:* nothing else.
-//! *HIR page that was in `S`* (hit or not): becomes a LIR page and leaves `Q`; if there are now more than
-//! `Llirs` LIR pages, the one at the bottom of `S` leaves `S` and goes to the end of `Q` as a resident HIR
-//! page. *Any other page:* on a hit it goes to the end of `Q`; when it is loaded, it becomes a LIR page if there
-//! are fewer than `Llirs`, else a HIR page at the end of `Q`.
+//! The page that is loaded, or hit, is then put on top of `S`, wherever it was. *LIR page:* nothing else. *HIR
+//! page that was in `S`* (hit or not): becomes a LIR page and leaves `Q`. If the LIR pages are then more than
+//! `Llirs`, the one at the bottom of `S` leaves `S` and goes to the end of `Q` as a resident HIR page. *Any
+//! other page:* on a hit it goes to the end of `Q`; when it is loaded, it becomes a LIR page if there are fewer
+//! than `Llirs`, else a HIR page at the end of `Q`.
 //!
 //! Finally, on every reference, `S` is *pruned*: HIR pages at its bottom leave it, until a LIR page is at
 //! the bottom or `S` is empty; those that are not in memory are forgotten.
@@ -25,7 +25,7 @@
 //! time that it enters `S`. 13 bytes per page of the footprint and 8 per frame.
 //!
 //! **Deviations from the paper.** None on its rules; with `Llirs` = 0, which the paper does not consider, `S` is always
-//! empty and `Q` an LRU list. `S` is not limited and can hold the whole footprint; some implementations limit it
+//! empty and `Q` an LRU list. Stack `S` is not limited and can hold the whole footprint; some implementations limit it
 //! (libCacheSim: to twice the frames). Pinned pages are passed over and keep their places. If all pages of `Q` are
 //! pinned, or `Q` is empty because pages left out of turn, the unpinned LIR page nearest the bottom of `S` leaves. `S`
 //! is then pruned. A page that leaves out of turn leaves `S` too.

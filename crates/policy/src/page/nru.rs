@@ -3,10 +3,10 @@
 //! **What it keeps.** A ring of all pages and a hand. The class of a page is (reference bit, dirty), and the
 //! classes leave in the order (0,0), (0,1), (1,0), (1,1).
 //!
-//! **Victim.** `mode=scan`: pass A, once around from the hand, takes the first (0,0) page and changes
-//! nothing; pass B, once around, takes the first (0,1) page and clears the reference bit of every page
-//! passed over; if neither finds a page, A and B are repeated. `mode=periodic`: the first page, from the hand, of
-//! the lowest class that has one. The hand then moves behind the victim.
+//! **Victim.** With `mode=scan`, pass A, once around from the hand, takes the first (0,0) page and changes
+//! nothing. Pass B, once around, takes the first (0,1) page and clears the reference bit of every page passed
+//! over. If neither finds a page, A and B are repeated. With `mode=periodic` the victim is the first page, from
+//! the hand, of the lowest class that has one. The hand then moves behind the victim.
 //!
 //! **On a write.** Sets the reference bit as a read does; a dirty page is kept before a clean one.
 //!

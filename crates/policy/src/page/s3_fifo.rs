@@ -16,13 +16,18 @@
 //!
 //! **On a write.** Counts as a read does; a dirty page is not spared.
 //!
-//! **Parameters.** `small_share`: the target size of `S` as a share of the frames, rounded down and at least
-//! 1 page (default 1/10); `M` has the rest, and `G` as many ghosts as `M` has pages, at least 1.
-//! `move_to_main_threshold`: the frequency with which a page moves to `M` (default 2: accessed more than
-//! once). `fill`: where pages that are in no queue go until the first page leaves: `small` (default, as in
-//! the paper), or `main`, in which they become the newest of `M` while `S` has at least its target size, as in the
-//! authors' later simulator libCacheSim (its misses are then the same; on 200,000 references by Zipf's law
-//! the two ways differ by up to 0.006 in the miss ratio).
+//! **Parameters.**
+//!
+//! * `small_share`: the target size of `S` as a share of the frames, rounded down and at least 1
+//!   page (default 1/10). `M` has the rest, and `G` as many ghosts as `M` has pages, at least 1.
+//!
+//! * `move_to_main_threshold`: the frequency with which a page moves to `M` (default 2: accessed
+//!   more than once).
+//!
+//! * `fill`: which queue new pages join until the first page leaves. `small` (default) is as in the
+//!   paper. With `main` they become the newest of `M` while `S` has at least its target size, as in
+//!   the authors' later simulator libCacheSim, whose misses are then the same. On 200,000
+//!   references by Zipf's law the two ways differ by up to 0.006 in the miss ratio.
 //!
 //! **Cost per hit and per victim.** One counter; constant on average, since each move costs a hit.
 //!

@@ -1,14 +1,14 @@
 //! # W-TinyLFU: a window before a cache that admits by frequency
 //!
-//! **What it keeps.** The *window*, an LRU list of the most recently loaded pages; the *main* cache, in two LRU
-//! lists: *probation*, and *protected* for pages that were hit in probation; and a sketch of how often pages,
-//! in memory or not, were referenced recently. Shown: `window`, `probation` and `protected` from the LRU end,
-//! and `additions`, the references that the sketch has in its sample.
+//! **What it keeps.** The *window* is an LRU list of the most recently loaded pages. The *main* cache has two
+//! LRU lists: *probation*, and *protected* for pages that were hit in probation. A sketch counts recent
+//! references to pages, in memory or not. Shown: `window`, `probation` and `protected` from the LRU end, and
+//! `additions`, the references that the sketch has in its sample.
 //!
 //! **Victim.** The candidate is the LRU page of the window, its rival the LRU page of probation, or of
 //! protected if probation is empty. If the sketch has a larger count for the candidate, the rival leaves and
-//! the candidate goes to the MRU end of probation; else the candidate leaves. If there is no rival, the
-//! candidate leaves.
+//! the candidate goes to the MRU end of probation; else the candidate leaves. Without a rival the candidate
+//! leaves.
 //!
 //! The incoming page goes to the MRU end of the window. While the window has more pages than its size, its LRU page
 //! goes to the MRU end of probation. A hit in the window or in protected moves the page to the MRU end. A hit in
@@ -17,21 +17,27 @@
 //!
 //! *The sketch* has four rows of `w` counters from 0 to 15, where `w` is four times the smallest power of two
 //! that is not below the number of frames, and at least 16. A page's counter in row `i` (1 to 4) is the
-//! number `h mod w`, where `h` is the `i`-th output of SplitMix64 (see `random`) seeded with the page's rank
-//! among the pages of the trace, from 0, in the order of stream and address: not with its address. Its count
-//! is the smallest of its four counters. Each reference is an addition: it adds 1 to those of the four that
-//! are below 15, before anything else on a hit and after everything else on a fault; reading a page ahead is
-//! not a reference. After `sample_factor * S` additions (`S` frames) all counters are halved, rounded down,
-//! and half of that number of additions, rounded down, counts as made already.
+//! number `h mod w`, where `h` is the `i`-th output of SplitMix64 (see `random`) seeded with the page's rank.
+//! Ranks count the pages of the trace from 0, in the order of stream and address; the seed is not the
+//! address. Its count is the smallest of its four counters. Each reference is an addition: it adds 1 to those
+//! of the four that are below 15, before anything else on a hit and after everything else on a fault; reading
+//! a page ahead is not a reference. After `sample_factor * S` additions (`S` frames) all counters are halved,
+//! rounded down, and half of that number of additions, rounded down, counts as made already.
 //!
 //! **On a write.** As on a read; a dirty page is not spared.
 //!
-//! **Parameters.** `window_share`: the window as a share of the frames, rounded down and at least 1 page
-//! (default 1/100); `protected_share`: protected as a share of the rest, rounded down (default 4/5);
-//! `sample_factor`: references after which the sketch is aged, per frame (default 10); `doorkeeper`: whether
-//! there is a Bloom filter of one bit beside each counter. A reference to a page of whose four bits one is 0
-//! sets them and adds to no counter, but is an addition too; a page whose four bits are 1 counts one more,
-//! and ageing clears all bits (default false).
+//! **Parameters.**
+//!
+//! * `window_share`: the window as a share of the frames, rounded down and at least 1 page (default
+//!   1/100).
+//!
+//! * `protected_share`: the protected list as a share of the rest, rounded down (default 4/5).
+//!
+//! * `sample_factor`: references after which the sketch is aged, per frame (default 10).
+//!
+//! * `doorkeeper`: whether there is a Bloom filter of one bit beside each counter (default false).
+//!   If one of a page's four bits is 0, a reference sets them and adds to no counter, but is an
+//!   addition too. A page whose four bits are 1 counts one more. Ageing clears all bits.
 //!
 //! **Cost per hit and per victim.** Four counters and one list move; constant on average. 8 to 16 bytes per
 //! frame for the sketch.

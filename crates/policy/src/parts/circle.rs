@@ -11,12 +11,12 @@ use part::{NONE, PLACES, Part};
 
 /// Blocks, or frames, in the order in which the hand reaches them, each with a weight from 0 to 64 and perhaps a mark.
 ///
-/// The circle is divided into parts of up to 64 places. Of each part it is known which entries have which weight, one bit
-/// for each, and which weight is its largest. So a weight is changed, and an entry removed from anywhere and the hand set
-/// behind it, in constant time; the first entry from the hand with the largest weight is found by a scan of one byte per
-/// part, eight of them at once, and by looking at one word of the part. All marked entries of a part are passed over
-/// together. A new entry shifts the entries up to the nearest free place; a part that is full is divided. 31 bytes
-/// per entry where parts are half full, as after they are divided.
+/// The circle is divided into parts of up to 64 places. Of each part it is known which entries have which weight, one
+/// bit for each, and which weight is its largest. So it takes constant time to change a weight, or to remove an entry
+/// anywhere and set the hand behind it. The search for the first entry from the hand with the largest weight scans one
+/// byte per part, eight at once, and then looks at one word of the part. All marked entries of a part are passed over
+/// together. A new entry shifts the entries up to the nearest free place; a part that is full is divided. 31 bytes per
+/// entry where parts are half full, as after they are divided.
 #[derive(Clone, Debug)]
 pub(crate) struct Circle<T> {
     parts: Vec<Part>,
@@ -267,7 +267,7 @@ impl<T: Listed> Circle<T> {
         self.parts[part].marked |= 1 << at;
     }
 
-    /// The place that the hand reaches after `place`; the same if there is no other.
+    /// The place that the hand reaches after `place`; the same one if it is alone.
     fn following(&self, place: u32) -> u32 {
         let (part, at) = split(place);
         let Part { taken, position, .. } = &self.parts[part];

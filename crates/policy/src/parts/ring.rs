@@ -119,7 +119,7 @@ impl LinkedRing {
         self.list.len()
     }
 
-    /// The page under the hand, [`Frame::NONE`] if there is no page.
+    /// The page under the hand, [[`Frame::NONE`]] in an empty ring.
     pub(crate) fn under_hand(&self) -> Frame {
         self.list.head()
     }

@@ -13,9 +13,8 @@ struct Link {
 
 /// Two lists, numbered 0 and 1, from their heads to their tails, through links that they share.
 ///
-/// Each list is a circle of links, closed by one that belongs to no frame, so that a frame leaves its list in the same way
-/// wherever it stands and whichever list that is: which list a page is in that is referenced cannot be guessed. 9 bytes per
-/// frame.
+/// Each list is a circle of links, closed by one that belongs to no frame. A frame thus leaves its list without a
+/// branch on its place or its list, which the processor could not predict. Takes 9 bytes per frame.
 #[derive(Clone, Debug)]
 pub(crate) struct TwoLists {
     /// By frame; then those that close list 0 and list 1.

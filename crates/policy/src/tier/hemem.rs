@@ -1,16 +1,23 @@
 //! # HeMem: sampled counts, and lists of hot and cold pages
 //!
-//! **What it keeps.** For each page counts of its sampled reads and writes, and the clock at which they were last cooled; for
-//! each tier a list of its hot pages and one of its cold ones.
+//! **What it keeps.** For each page, counts of its sampled reads and writes, and the clock of their last cooling. For
+//! each tier, a list of its hot pages and one of its cold ones.
 //!
 //! **Victim.** After every `migrate`-th reference the head of the slow tier's hot list is promoted while a frame is free or the
 //! fast tier has a cold page, whose list's head is demoted.
 //!
 //! **On a write.** A page is hot from fewer writes than reads, and pages that are hot by their writes go to the head of a list.
 //!
-//! **Parameters.** `sample`: every so many references one is sampled (default 7). `read_hot`, `write_hot`: samples from which a
-//! page is hot (8, 4). `cool`: samples of one page after which the clock moves on, which halves the counts of each page when it
-//! is sampled next (18). `migrate`: references between two migrations (1000).
+//! **Parameters.**
+//!
+//! * `sample`: references between two samples (default 7).
+//!
+//! * `read_hot`, `write_hot`: samples of reads, or of writes, that make a page hot (8 and 4).
+//!
+//! * `cool`: samples of one page after which the clock moves on; the counts of each page are halved
+//!   when it is next sampled (18).
+//!
+//! * `migrate`: references between two migrations (1000).
 //!
 //! **Cost per hit and per victim.** Constant. 25 bytes per page.
 //!

@@ -1,16 +1,23 @@
 //! # MEMTIS: a histogram of sampled accesses sets the threshold
 //!
-//! **What it keeps.** For each page a count of its sampled accesses, halved now and then; a histogram of the counts in 16 bins
-//! by powers of two; the bins from which a page is hot, and below which it is cold.
+//! **What it keeps.** For each page, a count of its sampled accesses, halved now and then. A histogram of the counts in
+//! 16 bins by powers of two. Two thresholds: the lowest hot bin, and the lowest bin that is not cold.
 //!
-//! **Victim.** After every `migrate`-th reference the slow pages whose bin is hot are promoted, the highest counts first, while
-//! a frame is free or the fast tier has a page below the warm bin: of these the one with the least count is demoted.
+//! **Victim.** After every `migrate`-th reference the slow pages whose bin is hot are promoted, the highest counts
+//! first, while a frame is free or the fast tier has a page below the warm bin. Of these pages the one with the least
+//! count is demoted.
 //!
 //! **On a write.** As on a read.
 //!
-//! **Parameters.** `sample`: every so many references one is sampled (default 7). `adapt`: samples after which the
-//! thresholds are set again (500). `cool`: samples after which all counts are halved (10000). `migrate`: references
-//! between two migrations (1000).
+//! **Parameters.**
+//!
+//! * `sample`: references between two samples (default 7).
+//!
+//! * `adapt`: samples after which the thresholds are set again (500).
+//!
+//! * `cool`: samples after which all counts are halved (10000).
+//!
+//! * `migrate`: references between two migrations (1000).
 //!
 //! **Cost per hit and per victim.** Constant per reference; a migration that can move pages looks at the hot ones of the slow
 //! tier, a halving at all that have a count. A demotion takes the first of a heap of the fast tier's pages, which is made
@@ -47,7 +54,7 @@ pub struct Memtis {
     links: Links<PageId>,
     /// The pages of the fast tier by the bin of their count, then those of the slow one.
     lists: [[PageList; BINS]; 2],
-    /// The bins from which pages are hot, and below which they are cold.
+    /// The lowest hot bin, and the lowest bin that is not cold.
     hot: usize,
     warm: usize,
     samples: Countdown,
@@ -169,8 +176,8 @@ impl Memtis {
         self.lists[tier as usize][bin].remove(&mut self.links, page);
     }
 
-    /// Takes the page of least count, then of least number, off the heap. What a page counted when it came onto the heap is
-    /// at most what it counts now.
+    /// Takes the page of least count, then of least number, off the heap. A page's count on the heap is at most its
+    /// count now.
     fn take_coldest(&mut self) -> PageId {
         let mut coldest = self.coldest.take().unwrap_or_else(|| {
             self.of(Tier::Fast).map(|page| Reverse((self.counts[page.index()], page.0))).collect()

@@ -7,13 +7,23 @@
 //! `high_share` are. While the inactive list is shorter than the active one, the active list's tail moves to its head. Then
 //! the inactive list's tail is demoted, unless it was accessed: it becomes active.
 //!
-//! **On a write.** As on a read: an access to a marked slow page is a hint fault. With `rule=active` the first one makes the
-//! page active, and a second one asks for promotion; `rule=first` asks at once; `rule=latency` asks if the fault comes
-//! within `latency` references after the mark. What asks is promoted if a frame is free.
+//! **On a write.** As on a read: an access to a marked slow page is a hint fault. With `rule=active` the first one
+//! makes the page active, and a second one asks for promotion; `rule=first` asks at once; `rule=latency` asks if the
+//! fault comes within `latency` references after the mark. A page that asks is promoted if a frame is free.
 //!
-//! **Parameters.** `scan_period`: references between two scans (default 1000). `scan_pages`: slow pages that a scan looks at
-//! (64). `rule`: `active` (default), `first` or `latency`. `latency`: references (1000). `low_share`, `high_share`: shares of
-//! the fast frames (1/50, 1/25).
+//! **Parameters.**
+//!
+//! * `scan_period`: references between two scans (default 1000).
+//!
+//! * `scan_pages`: slow pages that a scan looks at (64).
+//!
+//! * `rule`: which slow pages are promoted: `active` (default), `first` or `latency`.
+//!
+//! * `latency`: the longest time between scan and fault, in references, that `rule=latency`
+//!   promotes (1000).
+//!
+//! * `low_share`, `high_share`: the free frames of the fast tier that start demotion, and that end
+//!   it, as shares of it (1/50, 1/25).
 //!
 //! **Cost per hit and per victim.** Constant per reference; a scan looks at up to `scan_pages` pages. 14 bytes per page.
 //!

@@ -49,7 +49,7 @@ fn every_page_has_the_same_headings_and_names_its_parameters() {
             .collect();
         assert_eq!(headings, HEADINGS, "{name}");
         let (_, section) = page.split_once("**Parameters.**").expect("the heading is there");
-        let (section, _) = section.split_once("\n\n").expect("another section follows");
+        let (section, _) = section.split_once("\n\n**").expect("another section follows");
         for parameter in entry.description.parameters {
             let quoted = format!("`{}`", parameter.name);
             assert!(section.contains(&quoted), "{name}: {quoted} is missing in {section:?}");

@@ -65,7 +65,7 @@ fn every_page_names_its_parameters() {
         let page = entry.page();
         let (name, parameters) = (entry.description.name, entry.description.parameters);
         let (_, section) = page.split_once("**Parameters.**").expect("the heading is there");
-        let (section, _) = section.split_once("\n\n").expect("another section follows");
+        let (section, _) = section.split_once("\n\n**").expect("another section follows");
         for parameter in parameters {
             let quoted = format!("`{}`", parameter.name);
             assert!(section.contains(&quoted), "{name}: {quoted} is missing in {section:?}");

@@ -1,9 +1,9 @@
-//! What a drive in time is told, and what it tells.
+//! Input and output of a drive in time.
 
-/// Where a page is or goes: DRAM (0) or NVM (1).
+/// A page's memory: DRAM (0) or NVM (1).
 pub type TimedMedium = usize;
 
-/// What the flash is told to do.
+/// An operation of the flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimedFlash {
     /// The host's page is programmed.
@@ -38,7 +38,7 @@ pub enum TimedFlash {
         /// The logical page that waits for it.
         wanted: u32,
     },
-    /// A translation page is read so that it can be programmed anew.
+    /// A translation page is read so that it can be programmed again.
     Update {
         /// Physical page.
         from: u32,
@@ -90,7 +90,7 @@ pub enum TimedStep {
         page: u32,
         /// The memory.
         medium: TimedMedium,
-        /// Whether the request's page is done then.
+        /// True if the request's page is done then.
         completes: bool,
     },
     /// A page is programmed.
@@ -102,7 +102,7 @@ pub enum TimedStep {
         /// What the flash does, the program last.
         flash: Vec<TimedFlash>,
     },
-    /// The flash does something that is no program of the host's: look-ups in its map, resets.
+    /// The flash does something other than program a page of the host: look-ups in its map, resets.
     Flash(Vec<TimedFlash>),
     /// A page moves from DRAM to NVM.
     Migrate(u32),
@@ -117,7 +117,7 @@ pub enum TimedStep {
 pub struct TimedRequest {
     /// When it arrives; none if when another one is complete.
     pub arrival: Option<u64>,
-    /// How long it takes in the front end.
+    /// Its time in the front end.
     pub front: u64,
 }
 
@@ -162,15 +162,15 @@ pub struct TimedRules {
     pub suspend: u64,
     /// To resume.
     pub resume: u64,
-    /// Whether erases and programs are suspended.
+    /// True for erases, and for programs, that reads suspend.
     pub suspends: [bool; 2],
-    /// How often at most.
+    /// The most suspensions of one operation.
     pub suspend_limit: u32,
     /// Whether reads come first.
     pub read_first: bool,
-    /// Whether pages are copied in a plane.
+    /// True if pages are copied within a plane.
     pub copyback: bool,
-    /// Whether programs are loaded meanwhile.
+    /// True if the next program is loaded during one.
     pub cache_program: bool,
     /// Pages programmed together.
     pub together: u32,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{TierPromotion, TierSight, TppRule};
 use crate::Op;
 
-/// Where pages go that are in neither tier.
+/// The tier for pages that are in neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TierPlacement {
     /// The fast tier.
@@ -29,7 +29,8 @@ pub struct TierRules {
     pub placement: TierPlacement,
     /// A promoted page keeps its slow frame.
     pub non_exclusive: bool,
-    /// At most so many promotions among so many references; by the times that references are given with if those are 0.
+    /// The most promotions, and the references that this limit holds for; 0 references: per second of the references'
+    /// times.
     pub limit: Option<(u64, u64)>,
     /// W of ping-pong.
     pub ping_pong: u64,
