@@ -1,8 +1,8 @@
 //! References per second of the locality analyses.
 //!
 //! `miss curve` is the exact pass over stack distances alone: misses and write-backs of LRU at every memory size, on
-//! one thread, from the moment when the page view stands. `everything` adds the rankings and the working sets, on all
-//! cores. `sample` follows 1 % of the pages, and has no page view: its time holds the whole way from the columns.
+//! one thread, once the page view is built. The line `everything` adds the rankings and the working sets, on all
+//! cores. The line `sample` follows 1 % of the pages without a page view: its time starts at the columns.
 
 mod timing;
 mod workload;

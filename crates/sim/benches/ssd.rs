@@ -15,7 +15,7 @@ use clockhand_sim::{
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
 const DRIVE: &str = "dnv-textbook:blocks_per_plane=8192";
-/// The host's share of the drive: 8192 blocks of 64 pages, of which 15 % of this are spare.
+/// The host's share of the drive: 8192 blocks of 64 pages; spare blocks are 15 % of this number.
 const LOGICAL_PAGES: u64 = 455_902;
 const WRITES: u64 = 4_000_000;
 const PAGE_BYTES: u64 = 4096;
@@ -23,7 +23,7 @@ const PAGE_BYTES: u64 = 4096;
 fn random_writes() -> Arc<RequestTable> {
     let mut state = 1_u64;
     let mut page = || {
-        // A multiplicative generator modulo 2^64, of which the upper half is used.
+        // The upper half of a multiplicative generator modulo 2^64.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         ((state >> 32) * LOGICAL_PAGES) >> 32
     };

@@ -1,8 +1,9 @@
 //! References per CPU second under two tiers of memory: what bits and samples drive, which shall be 30 million, and what sees
 //! every reference, which shall be 10 million.
 //!
-//! CPU seconds of one further cell: those of a run of several cells less those of a run of one, so that reading the trace is
-//! not in them, and other work on the machine counts less. `-- NAME` takes the policies of this name alone.
+//! CPU seconds of one further cell: those of a run of several cells less those of a run of one. Reading the trace is
+//! thus not in them, and other work on the machine counts less. The argument `-- NAME` takes the policies of this name
+//! alone.
 
 #[expect(dead_code, reason = "this benchmark takes its references alone")]
 mod workload;

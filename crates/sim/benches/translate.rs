@@ -1,6 +1,6 @@
-//! References per second through one TLB and one page size at a TLB hit rate above 99 %, and the time of a whole grid as
-//! in the SCM paper's Figure 9: 8 page sizes × 4 ratios × 5 memory sizes × 8 TLB sizes on 2 million references, one
-//! thread.
+//! References per second through one TLB and one page size at a TLB hit rate above 99 %, and the time of a whole grid
+//! as in the SCM paper's Figure 9. The grid has 8 page sizes × 4 ratios × 5 memory sizes × 8 TLB sizes; it runs on 2
+//! million references and one thread.
 //!
 //! Only the replay is timed: the clock starts when the page views stand. `tests/sim/translate.rs` compares what is counted.
 

@@ -24,7 +24,7 @@ pub struct Column {
     pub name: &'static str,
     /// What it holds.
     pub kind: ColumnKind,
-    /// Whether a row may have no value here.
+    /// True if a row may have no value here.
     pub nullable: bool,
     /// What it means, in a sentence or two; its lines begin with a space.
     pub doc: &'static str,
@@ -34,7 +34,7 @@ pub struct Column {
 pub(crate) trait ColumnValue {
     /// What the column holds.
     const KIND: ColumnKind;
-    /// Whether a row may have no value there.
+    /// True if a row may have no value there.
     const NULLABLE: bool = false;
 }
 

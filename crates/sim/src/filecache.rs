@@ -55,9 +55,9 @@ pub struct FileCacheExperiment {
     pub capacities: Vec<Capacity>,
     /// The rules of admission.
     pub admissions: Vec<AdmissionRule>,
-    /// How often a block that belady admits is reused; as often as caching it must be hit to pay if `None`.
+    /// Reuses of a block that belady admits, at least; `None` for as many hits as caching it needs to pay.
     pub reuse: Option<u64>,
-    /// What second-touch is told.
+    /// Options of second-touch.
     pub second_touch: SecondTouch,
     /// Block sizes in bytes, powers of two.
     pub block_sizes_bytes: Vec<u64>,
@@ -65,7 +65,7 @@ pub struct FileCacheExperiment {
     pub devices: Vec<String>,
     /// What is charged beside the device.
     pub costs: FileCacheCosts,
-    /// Whether dirty blocks are written when the trace ends.
+    /// Writes dirty blocks when the trace ends.
     pub flush_at_end: bool,
     /// From where counts are taken, and whether for each interval too.
     pub intervals: Intervals,
@@ -174,7 +174,7 @@ pub fn check_filecache(experiment: &FileCacheExperiment) -> Result<(), SimError>
     checked(experiment).map(drop)
 }
 
-/// What a row is about.
+/// The contender of a row.
 enum Caching {
     Policy(PolicySpec),
     /// What no cache can do better.

@@ -13,7 +13,7 @@ pub(crate) use notes::{Cut, Cuts, Grows, IntervalRow, Noted, Notes, Part, grows}
 
 use crate::{MemorySize, SimError};
 
-/// A part of a trace: so many references, or so long.
+/// Length of a part of a trace, in references or in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Span {
     References(u64),
@@ -55,7 +55,8 @@ fn span_ns(text: &str) -> Option<u64> {
     u64::try_from(span).ok().filter(|span| *span > 0)
 }
 
-/// A share such as `20%` or `0.2`, as a fraction; `None` if the text is something else, and nothing in it if it is no number.
+/// A share such as `20%` or `0.2`, as a fraction; `None` for other text, and code within for a share that cannot be
+/// read.
 fn share_of(text: &str) -> Option<Option<(u64, u64)>> {
     if let Some(digits) = text.strip_prefix("0.").filter(|digits| digits.parse::<u64>().is_ok()) {
         let denominator = 10_u64.checked_pow(digits.len() as u32);
@@ -129,7 +130,7 @@ impl Intervals {
         })
     }
 
-    /// Whether all counts are those of the whole trace.
+    /// True if all counts are those of the whole trace.
     pub(crate) fn is_off(&self) -> bool {
         *self == Intervals::default()
     }
@@ -174,7 +175,7 @@ impl Intervals {
         }
     }
 
-    /// The places in a trace of so many references at which counts are noted.
+    /// The places where counters are read, in a trace of the given number of references.
     ///
     /// # Errors
     ///

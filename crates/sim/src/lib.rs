@@ -1,9 +1,9 @@
 //! Simulation: a trace is replayed against policies, and every step is priced with a device.
 //!
-//! [`simulate`] runs a grid of cells (policies × memory sizes × traces) over all cores and gives one
-//! [`Row`] per cell. Each trace is read once; all its cells share one page view. [`run_ssd`] does the same
-//! for write buffers × flash drives × traces, at original addresses, [`run_translate`] for TLBs × page sizes ×
-//! memory × storage, and [`run_pagecache`] for page caches under traces of events.
+//! [`simulate`] runs a grid of cells (policies × memory sizes × traces) over all cores and gives one [`Row`]
+//! per cell. Each trace is read once; all its cells share one page view. Likewise [[`run_ssd`]] takes write
+//! buffers × flash drives × traces, at original addresses. TLBs × page sizes × memory × storage are for
+//! [[`run_translate`]], and page caches under traces of events for [[`run_pagecache`]].
 //!
 //! ```
 //! use std::sync::Arc;

@@ -105,7 +105,7 @@ pub struct LocalityStudy {
     pub page_bytes: u64,
     /// The device as the user wrote it; it prices the miss curve.
     pub device: String,
-    /// How pages with equally many writes are ranked.
+    /// The order of pages with equally many writes.
     pub ties: Ties,
     /// How consecutive references to one page count.
     pub repeats: Repeats,
@@ -115,7 +115,7 @@ pub struct LocalityStudy {
     pub seed: u64,
     /// The intervals whose pages are counted.
     pub intervals: Intervals,
-    /// What is analysed, if no sample is followed.
+    /// The analyses to make; a sample always gives the miss curve alone.
     pub wanted: Wanted,
     /// Threads; all cores if `None`.
     pub jobs: Option<usize>,
@@ -132,11 +132,11 @@ pub struct Locality {
     pub page_cost: PageCost,
     /// What LRU misses and writes back at every memory size, or, sampled, at a grid of them.
     pub curve: MissCurve,
-    /// What only the whole trace tells; `None` where a sample was followed.
+    /// Results that need the whole trace; `None` for a sample.
     pub whole: Option<WholeTrace>,
-    /// What was followed; `None` where it is everything.
+    /// The sample; `None` for the whole trace.
     pub sampling: Option<Sampling>,
-    /// What each interval refers to, if any are asked for.
+    /// The references of each interval, if intervals are asked for.
     pub intervals: Vec<LocalityInterval>,
 }
 
@@ -296,7 +296,7 @@ fn analyze(
     Ok((counts, whole))
 }
 
-/// What an analysis finds, or nothing if it is not wanted.
+/// The result of an analysis, empty if it is not wanted.
 fn if_wanted<T: Default>(
     is_wanted: bool,
     analyze: impl FnOnce() -> Result<T, SimError>,

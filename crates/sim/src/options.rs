@@ -31,7 +31,7 @@ pub enum Domain {
     Sizes,
     /// A list, a text per item.
     List,
-    /// A list of names with parameters, patterns of which stand for what there is.
+    /// A list of names with parameters; a pattern stands for all names that match it.
     Names {
         /// What there is: `policies`, `devices`, `write_buffers`, `ssds`, `admissions`, `readings` or `arrivals`.
         of: &'static str,
@@ -53,12 +53,12 @@ pub struct StudyOption {
     pub keyword: &'static str,
     /// Its name in the file of an experiment.
     pub key: &'static str,
-    /// Whether a call has to give it.
+    /// True if a call has to give it.
     pub required: bool,
     /// What it takes.
     #[serde(flatten)]
     pub domain: Domain,
-    /// What it is if it is not given, as users write it; it has no value then if `None`.
+    /// The default as users write it; `None` for none.
     pub default: Option<&'static str>,
     /// What it means: a paragraph for the command's help and, where Python says it in other words, one for Python. Lines
     /// begin with a space.
@@ -109,10 +109,11 @@ impl<T: OptionValue> OptionValue for Option<T> {
 
 /// Declares the options of a study: the struct, its default, and its `OPTIONS` in the order of the fields.
 ///
-/// The first paragraph of a field's doc comment is the command's help; the second, if there is one, is what Python's help
-/// says instead. `as "policies"` is its name in Python and in experiments, `in "page_sizes"` that in experiments alone,
-/// `required` says that a call has to give it. `grid of "policies";` stands for the options of every grid of policies,
-/// memory sizes and a device. Every study has a warm-up and intervals beside its own; what is `@declared` has not.
+/// The first paragraph of a field's doc comment is the command's help; the second, if there is one, is what Python's
+/// help says instead. Write `as "policies"` for its name in Python and in experiments, `in "page_sizes"` for that in
+/// experiments alone, and `required` if a call has to give it. The line `grid of "policies";` stands for the options of
+/// every grid of policies, memory sizes and a device. Every study has a warm-up and intervals beside its own; what is
+/// `@declared` has not.
 macro_rules! options {
     (
         $(#[doc = $about:literal])+

@@ -155,7 +155,7 @@ struct PageCacheStudy<'a> {
 struct PreparedEvents {
     trace: ReadTrace,
     view: EventView,
-    /// Where counts are noted.
+    /// The places where counters are read.
     cuts: Cuts,
     /// Computed when the first offline policy asks.
     future: OnceLock<Future>,

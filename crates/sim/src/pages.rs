@@ -49,15 +49,15 @@ pub struct Experiment {
     pub page_bytes: u64,
     /// The device as the user wrote it.
     pub device: String,
-    /// How references are replayed.
+    /// Options of the replay.
     pub options: ReplayOptions,
-    /// How long the bracket of the optimum is narrowed where a policy says nothing else.
+    /// The effort that narrows the bracket of the optimum, unless a policy sets its own.
     pub bound_effort: Effort,
     /// Of the frames of each cell, those that are kept free for write-backs under way: the policy has the rest.
     pub reserve: u32,
-    /// What is watched on the way; nothing if `None`, which is faster.
+    /// Observations during the replay; `None` is faster.
     pub observation: Option<Observation>,
-    /// What a permission fault adds to the I/O time, in nanoseconds; only mapped bits have any.
+    /// Cost of a permission fault, in nanoseconds of I/O time; only mapped bits cause such faults.
     pub fault_ns: u64,
     /// Which pages are followed; all of them if `None`.
     pub sample: Option<PagesSample>,
@@ -74,10 +74,11 @@ impl Experiment {
     }
 }
 
-/// What is watched while references are replayed.
+/// Observations during a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Observation {
-    /// After how many faults the policy's gauges are sampled, from the first on; never if `None`.
+    /// Faults between two samples of the policy's gauges, from the first fault on; `None` for
+    /// never.
     pub gauge_every: Option<NonZeroU64>,
     /// What a movement of the hand adds to the I/O time, in nanoseconds.
     pub hand_ns: u64,
@@ -146,7 +147,7 @@ fn check(experiment: &Experiment) -> Result<(), SimError> {
     check_given(&experiment.policies, "policy", "--policy NAME")?;
     check_given(&experiment.sizes, "memory size", "--frames or --memory")?;
     check_intervals(experiment)?;
-    // What is too small for the largest possible footprint is too small for every footprint.
+    // A memory too small for the largest possible footprint is too small for every one.
     check_reserve(experiment.reserve, experiment.frames(PageView::LIMIT_PAGES))
 }
 
@@ -162,7 +163,7 @@ fn check_intervals(experiment: &Experiment) -> Result<(), SimError> {
     }
 }
 
-/// What a cell takes at most per page of the trace: page table, ghosts, the tree of a pass.
+/// Most bytes of a cell per page of the trace: page table, ghosts, the tree of a pass.
 const CELL_PAGE_BYTES: u64 = 24;
 /// And per frame: its state and its place in the policy's lists.
 const CELL_FRAME_BYTES: u64 = 64;
@@ -199,7 +200,7 @@ fn cells_of(experiment: &Experiment, footprint_pages: u32) -> Result<Vec<PagesCe
     Ok(cells)
 }
 
-/// What a policy has of the frames of its cell.
+/// The frames of a cell that its policy manages.
 fn frames_of_policy(experiment: &Experiment, frames: u32) -> u32 {
     frames - experiment.reserve
 }
@@ -361,7 +362,7 @@ impl CellsOf<'_> {
         Ok(cells.iter().map(row_of).collect())
     }
 
-    /// What a policy has of the frames of its cell.
+    /// The frames of a cell that its policy manages.
     fn policy_frames(&self, frames: u32) -> u32 {
         frames_of_policy(self.experiment, frames)
     }

@@ -74,14 +74,14 @@ pub(crate) fn word_of<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> &
     word
 }
 
-/// How references are replayed.
+/// Options of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ReplayOptions {
-    /// Where read and write bits come from; access-driven policies have none.
+    /// The source of read and write bits; access-driven policies have none.
     pub bits: Bits,
     /// What a write fault reads.
     pub write_miss: WriteMiss,
-    /// Whether dirty pages are written when the trace ends.
+    /// Writes dirty pages when the trace ends.
     pub flush_at_end: bool,
 }
 
@@ -137,8 +137,7 @@ impl Counts {
 /// References between two checks of the progress clock and for a cancellation.
 pub(crate) const CHUNK_RECORDS: usize = 1 << 18;
 
-/// What is known of the pages of so many records is fetched while those before them are replayed. Fewer gain less, more are
-/// forgotten again.
+/// Metadata of pages is prefetched this many records ahead. Fewer gain less, more are forgotten again.
 const LOOK_AHEAD_RECORDS: usize = 32;
 
 /// Records that are replayed in [`groups`] or one by one, as those before them missed often or not.

@@ -322,7 +322,7 @@ mod tests {
             let name = input.name();
             self.note(format!("prepare {name}"));
             if name == "b" {
-                // Without a waiting cell there is no receiver.
+                // An error means that no cell waits.
                 _ = self.b_begins.send(());
                 let is_ahead = input.memory_limit_bytes() < LIMIT_BYTES;
                 if let Some(error) = self.failure.and_then(|failure| failure(is_ahead)) {

@@ -5,8 +5,8 @@
 //!            (A-52)       counts             counts            faults, promotions, kills
 //! ```
 //!
-//! One replay serves all TLBs, since memory does not depend on them, and all storage at which the policy resolves alike:
-//! counts are priced, not replayed.
+//! One replay serves all TLBs, since memory does not depend on them, and all storage devices that resolve the policy
+//! alike: counts are priced, not replayed.
 
 mod geometry;
 mod options;
@@ -105,7 +105,7 @@ pub struct TranslateExperiment {
     pub sizes: Vec<MemorySize>,
     /// The policies of memory.
     pub policies: Vec<Contestant>,
-    /// Where pages are while they are not in memory.
+    /// The storage that pages are loaded from.
     pub storage: Vec<Storage>,
     /// What accesses take.
     pub times: TranslationTimes,
@@ -119,11 +119,11 @@ pub struct TranslateExperiment {
     pub huge: Option<HugePages>,
     /// Pages that a fault brings besides its own.
     pub prefetch: u32,
-    /// Whether streams are killed instead of pages evicted.
+    /// Kills streams instead of evicting pages.
     pub no_swap: bool,
-    /// Whether a request is one reference to each page that it touches, instead of one to its first byte.
+    /// Makes a request one reference to each page that it touches, instead of one to its first byte.
     pub split: bool,
-    /// Whether another stream finds TLB and walk cache empty.
+    /// Empties TLB and walk cache when the stream changes.
     pub flush_on_switch: bool,
     /// Seed of policies and TLBs that draw random numbers.
     pub seed: u64,

@@ -32,7 +32,8 @@ impl Visitor for PeriodOf {
     }
 }
 
-/// How a policy needs runs of one page folded. One of the user's own is told of each hit, with what it does.
+/// The folding of runs of one page that a policy needs. A user's own policy gets each hit, with its
+/// operation.
 pub(crate) fn folding_for(policy: &ResolvedPolicy) -> Folding {
     let entry = policy.entry();
     if entry.own.is_some() && entry.kind != Kind::BitDriven {
@@ -130,7 +131,7 @@ impl Views {
         Views { trace, views, arrivals }
     }
 
-    /// Where counts are noted; the trace was read with the intervals that are asked for.
+    /// The places where counters are read; the trace was read with the same intervals.
     pub(crate) fn cuts(&self, intervals: &Intervals) -> Result<Cuts, SimError> {
         intervals.cuts(&self.trace.name, self.trace.references, &self.arrivals)
     }
@@ -146,12 +147,12 @@ impl Views {
         found.expect("a view was built for every folding")
     }
 
-    /// Whether pages have the numbers that are wanted; those by address suit all.
+    /// True if pages have the wanted numbers; those by address suit all.
     pub(crate) fn are_numbered(&self, numbering: Numbering) -> bool {
         numbering == Numbering::ByFirstTouch || self.views[0].pages.places_by_address().is_none()
     }
 
-    /// Whether their records are in files.
+    /// True if their records are in files.
     pub(crate) fn are_on_scratch(&self) -> bool {
         self.views[0].pages.scratch_folder().is_some()
     }
@@ -185,7 +186,7 @@ pub(crate) fn read(
 pub(crate) struct Wanted<'a> {
     pub(crate) page_sizes_bytes: &'a [u64],
     pub(crate) foldings: &'a [Folding],
-    /// Whether warm-ups or intervals are asked for, so that it matters when references come.
+    /// True with a warm-up or intervals, which need the times of references.
     pub(crate) keeps_times: bool,
 }
 

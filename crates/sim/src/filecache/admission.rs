@@ -25,7 +25,7 @@ pub enum AdmissionRule {
 }
 
 impl AdmissionRule {
-    /// All of them, in the order in which they are listed.
+    /// All of them, in the order of lists.
     pub const ALL: [AdmissionRule; 5] = [
         AdmissionRule::Always,
         AdmissionRule::SecondTouch,
@@ -74,7 +74,7 @@ pub struct SecondTouch {
     pub admit_after: u32,
     /// Blocks that are remembered, at least 1; all if `None`.
     pub history: Option<u32>,
-    /// Whether a block that enters is forgotten; hits then are not remembered either.
+    /// Forgets a block once it enters; hits then are not remembered either.
     pub forget_on_admit: bool,
 }
 
@@ -97,9 +97,9 @@ impl SecondTouch {
 
 /// What decides on admission to a memory.
 pub(crate) trait Admission {
-    /// Whether there are pages that it may refuse.
+    /// False if it admits every page.
     const REFUSES: bool;
-    /// Whether it is told of every reference and every miss, one by one.
+    /// True if it needs every reference and every miss, one by one.
     const HEARS_MISSES: bool;
     /// What it counts.
     type Seen: Grows;

@@ -1,4 +1,4 @@
-//! What a device is asked for: the blocks of one record of the trace that miss are one request.
+//! Requests to a device: the blocks of one record of the trace that miss are one request.
 
 use clockhand_device::Joined;
 use clockhand_policy::page::PagePolicy;
@@ -45,7 +45,7 @@ impl Line {
 #[derive(Debug)]
 pub(super) struct Requests<'a> {
     shared: &'a SharedRequests,
-    /// Whether writes past the cache are requests of their own.
+    /// Writes past the cache are requests of their own.
     writes_cost: bool,
     read: Line,
     written: Line,

@@ -1,7 +1,7 @@
 //! A cache that knows the future and may refuse blocks: which stays of blocks it keeps.
 //!
-//! An *interval* lies between two consecutive references of a block, and is known by the record at which it ends. The pass
-//! keeps as many as any cache of this capacity can: when too many are open, the one that ends last is dropped.
+//! An *interval* lies between two consecutive references of a block, and is named by its last record. The pass keeps as
+//! many as any cache of this capacity can: when too many are open, the one that ends last is dropped.
 
 use std::collections::BinaryHeap;
 
@@ -12,9 +12,10 @@ use super::asked::{Asked, Requests};
 use crate::next_use::NEVER;
 use crate::{Counts, Progress, SimError};
 
-/// Stays that are too short are struck, and the pass is made again, at most so often.
+/// Limit of passes: a pass strikes out stays that are too short, and the next one goes on without
+/// them.
 const PASSES_MAX: u32 = 16;
-/// Ends that have passed are cleared away when there are so many more of them than open ones.
+/// Ends that have passed are cleared away once this many more of them are stored than open ones.
 const HEAP_SLACK: usize = 1024;
 /// Records between two checks for a cancellation.
 const CHUNK_RECORDS: usize = 1 << 18;
@@ -68,8 +69,7 @@ impl<'a> Future<'a> {
         Future { view, next, progress }
     }
 
-    /// The intervals that a cache of `capacity` blocks keeps, by the records at which they end; `out` has those that are
-    /// taken out before.
+    /// The intervals that a cache of `capacity` blocks keeps, by their last records; `out` has those that are excluded.
     fn kept(&self, capacity: u32, out: &Bits) -> Result<Bits, SimError> {
         let records = self.next.len();
         let (mut kept, mut open) = (Bits::new(records), Bits::new(records));
@@ -128,7 +128,7 @@ impl<'a> Future<'a> {
         !short.is_empty()
     }
 
-    /// Serves the trace with stays of at least `reuse` reuses; none of which stays if it is `None`.
+    /// Serves the trace with stays of at least `reuse` reuses, without any stay for `None`.
     pub(super) fn belady(
         &self,
         capacity: u32,

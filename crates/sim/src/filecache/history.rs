@@ -7,7 +7,7 @@ const NONE: u32 = u32::MAX;
 /// 4 bytes for each block, 8 more with a limit.
 #[derive(Clone, Debug)]
 pub(crate) struct History {
-    /// By block; 0 where there is no record.
+    /// By block; 0 without a record.
     references: Vec<u32>,
     limit: Option<Oldest>,
 }
@@ -97,7 +97,7 @@ impl Oldest {
     }
 }
 
-/// The link of `block`, or the end of the list if there is no block.
+/// The link of `block`, or the end of the list for no block.
 fn slot<'a>(links: &'a mut [u32], end: &'a mut u32, block: u32) -> &'a mut u32 {
     if block == NONE { end } else { &mut links[block as usize] }
 }

@@ -26,13 +26,13 @@ pub(super) struct AtSize {
     pub(super) views: Views,
     /// What tinylfu knows blocks by; empty if every rule admits everything.
     keys: Vec<u64>,
-    /// Where counts are noted.
+    /// The places where counters are read.
     cuts: Cuts,
     /// What is bypassed and asked of a device without a cache.
     without_cache: Noted<(Counts, Asked)>,
 }
 
-/// What a cell counts and asks of a device, and what is counted and asked without a cache.
+/// Counts and device requests of a cell, and those without a cache.
 type Counted = ((Counts, Asked), (Counts, Asked));
 
 /// A row before it is replayed.
@@ -48,10 +48,10 @@ pub(super) struct FileCacheCell<'a> {
 /// How a cell's cache behaves.
 struct Cached<'a> {
     rule: AdmissionRule,
-    /// How often a block that belady admits is reused.
+    /// Reuses of a block that belady admits, at least.
     reuse: Option<u64>,
     policy: &'a PolicySpec,
-    /// Where a device sets a policy's `c`, that shows here.
+    /// Includes the `c` that a device sets.
     resolved: ResolvedPolicy,
     policy_resolved: String,
 }
@@ -73,7 +73,7 @@ pub(super) struct FileCacheStudy<'a> {
     pub(super) prices: &'a Prices,
     /// The foldings that policies and rules need.
     pub(super) foldings: Vec<Folding>,
-    /// Whether it matters which blocks a device is asked for together.
+    /// True if it matters which blocks a device is asked for together.
     pub(super) asks: bool,
 }
 

@@ -12,7 +12,8 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// Notes a request of so many references. A time that runs back counts as the one before.
+    /// Notes a request with its number of references. A time that runs back counts as the one
+    /// before.
     pub(crate) fn pass(&mut self, time_ns: Option<u64>, references: u64) {
         if let Some(time_ns) = time_ns {
             let since_ns = time_ns.saturating_sub(*self.first_ns.get_or_insert(time_ns));

@@ -92,7 +92,7 @@ macro_rules! grows {
 
 pub(crate) use grows;
 
-/// A place within a trace at which counts begin anew.
+/// A place within a trace where counting starts again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
     /// The number of the interval that begins.
@@ -107,7 +107,7 @@ pub(crate) struct Cut {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cuts {
     pub(super) cuts: Vec<Cut>,
-    /// Whether each interval has a row, or only what comes after the warm-up.
+    /// True if each interval has a row; else only the part after the warm-up has one.
     pub(super) has_intervals: bool,
 }
 
@@ -178,7 +178,7 @@ impl<'a, C: Grows> Notes<'a, C> {
         notes
     }
 
-    /// How many references may pass until counts are noted, at most `most`.
+    /// References until counts are noted next, at most `most`.
     pub(crate) fn until_next(&self, most: usize) -> usize {
         match self.cuts.first() {
             None => most,
@@ -302,7 +302,7 @@ impl<C: Grows> Noted<C> {
     }
 }
 
-/// What counts are of: a trace, or a part of it.
+/// A trace, or a part of it, that counts belong to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part<'a> {
     pub(crate) trace: &'a ReadTrace,
@@ -340,7 +340,7 @@ pub(crate) trait IntervalRow {
 }
 
 impl Cut {
-    /// Whether so many references come before it.
+    /// True if this number of references comes before it.
     pub(crate) fn is_at(self, references: u64) -> bool {
         self.reference == references
     }

@@ -7,7 +7,8 @@ use crate::options::{Domain, options};
 use crate::sample::Sample;
 use crate::{SimError, TraceInput, parse_page_bytes};
 
-/// What `--sample auto` follows: it takes hardly longer than 1 % of the pages, with a third of the error.
+/// The sample of `--sample auto`: it takes hardly longer than 1 % of the pages, with a third of the
+/// error.
 const USUAL_SAMPLE: Sample = Sample::Rate(0.1);
 
 options! {

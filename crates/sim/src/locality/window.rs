@@ -1,8 +1,8 @@
 //! Which window CFLRU should have, predicted from what an LRU list tells (CFLRU paper, figure 2 and formula 1; A-87).
 //!
 //! A page that stands at position k of the LRU list (1 is the most recent) is referenced again with probability P(k).
-//! Where LRU would write a dirty page and the nearest clean one stands j places from the LRU end, a window of j or
-//! more evicts that one: it saves a write and costs a read if the page is wanted again. The window whose savings sum
+//! LRU may have to write a dirty page while the nearest clean one is j places from the LRU end. A window of j or more
+//! evicts the clean one: it saves a write and costs a read if the page is wanted again. The window whose savings sum
 //! to most is the prediction. Sums are exact as far as they are compared.
 
 use std::cmp::Reverse;
@@ -133,7 +133,8 @@ impl Observed {
         })
     }
 
-    /// How many of the pages that came to a position were referenced again, and how many came; `None` if none did.
+    /// Of the pages that came to a position: the number referenced again, and the number of all; `None` without
+    /// any.
     fn probability(&self, position: u32) -> Option<(u64, u64)> {
         let again = *self.references_beyond.get(position as usize - 1)?;
         // In the end the page at place p of the list has p - 1 others behind its last reference.
@@ -295,7 +296,7 @@ fn benefits(observed: &Observed, costs: &Costs) -> (Vec<f64>, u32) {
     (benefits_us, best_window)
 }
 
-/// What evicting the clean pages at this position saves; `None` if none was nearest.
+/// Saving from evicting the clean pages at this position; `None` if none was nearest.
 fn term(observed: &Observed, costs: &Costs, position: u32) -> Option<BigRational> {
     let evictions = *observed.dirty_evictions.get(position as usize - 1)?;
     if evictions == 0 {

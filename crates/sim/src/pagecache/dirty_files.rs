@@ -54,7 +54,7 @@ impl Chain {
     }
 }
 
-/// The dirty pages of files, in the order in which they became dirty, and by file.
+/// The dirty pages of files, oldest first, and by file.
 #[derive(Debug)]
 pub(super) struct DirtyFiles {
     by_time: Chain,

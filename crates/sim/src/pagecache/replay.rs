@@ -39,7 +39,7 @@ pub(super) struct Cell<'a> {
     pub future: Option<&'a Future>,
     pub frames: u32,
     pub options: PageCacheOptions,
-    /// Where counts are noted.
+    /// The places where counters are read.
     pub cuts: &'a Cuts,
     pub progress: &'a Progress,
 }
@@ -134,7 +134,7 @@ struct Replay<'a, P, T, W> {
     watch: W,
     cell: Cell<'a>,
     counts: PageCacheCounts,
-    /// None if there are no files.
+    /// None in a trace without files.
     dirty_files: Option<DirtyFiles>,
     /// None unless the swap is read ahead.
     slots: Option<SwapSlots>,
@@ -254,7 +254,7 @@ impl<'a, P: PagePolicy, T: Told<P>, W: Watch> Replay<'a, P, T, W> {
         }
     }
 
-    /// Who makes the call that is served, and the number of the page in its file.
+    /// The caller of the reference, and the number of the page in its file.
     fn caller_and_page(&self, reference: Reference) -> (u32, u64) {
         let view = self.cell.view;
         let caller = view.callers().get(self.clock.event - 1).copied().unwrap_or_default();
@@ -503,7 +503,7 @@ impl<'a, P: PagePolicy, T: Told<P>, W: Watch> Replay<'a, P, T, W> {
         (self.counts_so_far(), self.watch)
     }
 
-    /// What was counted; from now on the most dirty pages and the largest age are looked for anew.
+    /// Takes the counts so far; the maxima of dirty pages and of age start again.
     fn counts_so_far(&mut self) -> PageCacheCounts {
         let mut counts = self.counts.clone();
         if let Some(dirty_files) = &mut self.dirty_files {

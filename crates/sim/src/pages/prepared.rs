@@ -74,9 +74,9 @@ pub fn plan_cells(experiment: &Experiment, footprint_pages: Option<u32>) -> Resu
 pub struct PreparedTrace {
     /// By page size in bytes.
     at: Vec<(u64, Views)>,
-    /// How much memory what is made of the trace may take.
+    /// Limit of the memory for the views of the trace and for cells at work.
     memory_limit_bytes: u64,
-    /// What a trace that is read beside the cells may take.
+    /// Limit of the memory for a trace that is read beside the cells.
     beside_bytes: AtomicU64,
 }
 
@@ -140,14 +140,14 @@ impl PreparedTrace {
         unless_too_large(read).transpose().map(|read| read.map(whole))
     }
 
-    /// What the trace is at each page size, in bytes.
+    /// The trace at each page size, in bytes.
     pub fn traces(&self) -> impl Iterator<Item = (u64, &ReadTrace)> {
         self.at.iter().map(|(page_bytes, views)| (*page_bytes, &views.trace))
     }
 
-    /// Runs cells of an experiment, whose own traces and sizes are not looked at: each is a policy, by its
-    /// position among the experiment's, and a number of frames. `finished` is told of each row at once, with
-    /// its cell's position, from any thread and in any order.
+    /// Runs the given cells of an experiment; its own traces and sizes are ignored. A cell is the position
+    /// of one of the experiment's policies and a number of frames. Calls `finished` with each finished
+    /// cell's position and rows, from any thread and in any order.
     ///
     /// # Errors
     ///

@@ -5,9 +5,10 @@
 //! (Waldspurger, Saemundsson, Ahmad and Park, USENIX ATC 2017), and each count stands for N/n. References and pages are counted on
 //! the whole trace, so that what a sample has too many or too few of counts as hits (SHARDS-adj).
 //!
-//! That is done for [`REPLICATES`] samples with hash functions of their own: the row is the mean of their estimates, and their spread
-//! gives its standard error, together with half of each sample, which shows what a memory of few frames does to all of them alike.
-//! Frames are whole numbers; replicates round them up or down such that their mean is exact.
+//! That is done for [[`REPLICATES`]] samples with hash functions of their own. The row is the mean of their estimates,
+//! and their spread gives its standard error. Half of each sample is replayed too: it shows the bias of a memory of few
+//! frames, which all samples share. Frames are whole numbers; replicates round them up or down such that their mean is
+//! exact.
 
 mod estimate;
 mod reading;
@@ -49,7 +50,7 @@ const UNSCALABLE: [&str; 1] = ["lfu"];
 pub enum PagesSample {
     /// These.
     Fixed(Sample),
-    /// For each cell the least rate at which the standard error of the I/O time is below this share of it.
+    /// For each cell the least rate with a standard error of the I/O time below this share of it.
     Below(f64),
 }
 
@@ -176,7 +177,7 @@ impl<'a> Samples<'a> {
         SampledStudy { experiment, pricing, foldings, cells: *cells, rate }
     }
 
-    /// The rows of a trace, of which whoever asked is told as well.
+    /// The rows of a trace, which the caller's callback receives too.
     fn rows(
         &self,
         input: &TraceInput,
@@ -200,7 +201,7 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// The rows of a trace where each cell has the least rate at which its error is small enough.
+    /// The rows of a trace, each cell with the least rate that makes its error small enough.
     fn rows_below(
         &self,
         input: &TraceInput,

@@ -1,8 +1,8 @@
 //! One cell of one trace, replayed while the trace is read: from the file to the answer in one pass, without a view.
 //!
-//! The counts are those of a replay of the whole view. That needs a number of frames that does not depend on the
-//! footprint, and a policy to which a page's number says nothing and that can be told of more pages as they come; and
-//! since a memory is never larger than the footprint, the replay begins when the trace has as many pages as frames.
+//! The counts are those of a replay of the whole view. Streaming needs a number of frames that does not depend on the
+//! footprint, and a policy that ignores the numbers of pages and takes more pages as they come. A memory is never
+//! larger than the footprint; so the replay begins once the trace has had as many pages as frames.
 
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
@@ -20,7 +20,7 @@ use crate::study::ReadTrace;
 use crate::views::{counted_trace, folding_for};
 use crate::{Contestant, Counts, MemorySize, Progress, Row, SimError, TraceInput};
 
-/// Whether a policy can be replayed before it is known how many pages there are, and how they are ordered.
+/// Asks whether a policy can be replayed before the number of pages and their order are known.
 struct CanBegin;
 
 impl Visitor for CanBegin {

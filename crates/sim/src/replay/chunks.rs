@@ -28,7 +28,7 @@ impl Runs<'_> {
         }
     }
 
-    /// Whether no run is of more than one reference.
+    /// True if every run is a single reference.
     pub(crate) fn are_single_references(&self) -> bool {
         matches!(self, Runs::View(view) if view.folding() == Folding::None)
     }

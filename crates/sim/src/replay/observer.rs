@@ -10,7 +10,7 @@ use crate::watch::Recording;
 
 /// Observes a replay; the loop is compiled for each observer, so that not observing costs nothing.
 pub(super) trait Observer {
-    /// Whether it wants to be told; else only the choice of a victim is asked of it.
+    /// True if it observes references; else it only chooses victims.
     const OBSERVES: bool;
     /// What it counts.
     type Seen: Grows;

@@ -1,4 +1,4 @@
-//! The driver: one memory under one policy, and the TLBs that are told of every page that is loaded or leaves.
+//! The driver: one memory under one policy, and the TLBs, which observe every page that is loaded or leaves.
 //!
 //! Memory does not depend on TLBs, so all TLBs of a grid share one replay. A reference goes through look-ups
 //! and walk, reference bit or fault, TLB insertion and promotion, in this order.
@@ -15,7 +15,7 @@ use super::translator::{LookUp, Translator};
 use crate::intervals::grows;
 use crate::replay::{Told, first_op};
 
-/// What the driver does besides demand paging.
+/// Features of the driver besides demand paging.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PagingRules {
     /// A fault brings up to this many of the pages behind its own.
@@ -231,7 +231,8 @@ impl<'a, P: PagePolicy, T: Told<P> + Entering<P>, W: Watcher> Paging<'a, P, T, W
             self.ask(page);
         }
         self.table.note();
-        // Where promotion could have taken the page's frame, runs are not folded and there is no rest.
+        // With promotion, which could have taken the page's frame, runs are not folded and have no
+        // rest.
         self.told.rest(&mut self.memory, record, frame);
     }
 

@@ -10,19 +10,19 @@ use crate::intervals::{Arrivals, ArrivalsAtSizes, Cuts};
 use crate::views::{View, folding_for, read_trace};
 use crate::{Progress, ReadTrace, SimError, TraceInput};
 
-/// What a trace is at one page size.
+/// A trace at one page size.
 pub(super) struct PreparedSize {
     pub(super) page_bytes: u64,
     pub(super) trace: ReadTrace,
-    /// One per folding that a policy needs; none if there is no reference.
+    /// One per folding that a policy needs; empty for a trace without references.
     views: Vec<(View, Space)>,
     unfolded: bool,
-    /// Where counts are noted.
+    /// The places where counters are read.
     pub(super) cuts: Cuts,
 }
 
 impl PreparedSize {
-    /// The view that a policy needs, with its space; `None` if there is no reference.
+    /// The view that a policy needs, with its space; `None` for a trace without references.
     pub(super) fn view_for(&self, policy: &ResolvedPolicy) -> Option<(&View, &Space)> {
         let wanted = if self.unfolded { Folding::None } else { folding_for(policy) };
         if self.views.is_empty() {
@@ -137,7 +137,7 @@ fn prepared(
     Ok(PreparedSize { page_bytes, trace, views, unfolded: is_unfolded(experiment), cuts })
 }
 
-/// Whether every reference is one of its own for all policies.
+/// True if no policy takes runs of references.
 fn is_unfolded(experiment: &TranslateExperiment) -> bool {
     experiment.huge.is_some() || !experiment.intervals.is_off()
 }

@@ -27,7 +27,7 @@ pub(crate) struct Replay<'a> {
     pub(crate) tlbs: &'a [TlbLevels],
     pub(crate) walk_cache: u32,
     pub(crate) seed: u64,
-    /// Where counts are noted; if anywhere, the view is not folded.
+    /// The places where counters are read; with any, the view is not folded.
     pub(crate) cuts: &'a Cuts,
     pub(crate) progress: &'a Progress,
 }
@@ -105,7 +105,7 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// What memory and the TLBs have counted.
+/// The counts of memory and the TLBs.
 fn counts_of<P: PagePolicy, T, W: Watcher>(paging: &Paging<'_, P, T, W>) -> CellCounts
 where
     T: Told<P> + Entering<P>,
@@ -135,7 +135,7 @@ impl Visitor for ReplayVisitor<'_> {
     }
 }
 
-/// How a kind of policy is told of a page that comes without being referenced.
+/// Tells a kind of policy that a page is loaded without being referenced.
 pub(crate) trait Entering<P> {
     /// The page is loaded next.
     #[inline]

@@ -40,7 +40,7 @@ impl TlbLevels {
     }
 }
 
-/// What translation counted; references that hit the first level are the rest.
+/// Counts of translation; the other references hit the first level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TranslationCounts {
     /// First-level misses.

@@ -300,7 +300,8 @@ proptest! {
                 }
                 whole_is_sum(study, &whole, &intervals, &every);
             }
-            // What comes after a warm-up is the whole but for the first interval of as many references.
+            // The counts after a warm-up are those of the whole less the first interval of the same
+            // length.
             let warm_up = Some(every.to_string());
             let (_, intervals) = (study.run)(&table, None, warm_up.clone()).unwrap();
             let (warm, none) = (study.run)(&table, warm_up.clone(), None).unwrap();
