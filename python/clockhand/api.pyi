@@ -1114,8 +1114,8 @@ def tier(
     slow_frames: int | None = None,
     tiers: Names = "cxl",
     policies: Names = "lru",
-    promote: Listed = "first-touch",
-    see: str = "all",
+    promote: Listed | None = None,
+    see: str | None = None,
     placement: str | None = None,
     non_exclusive: bool = False,
     first_touch: str = "zero",
@@ -1160,8 +1160,9 @@ def tier(
         policies: Who lives in the fast tier: page policies, whose victims are demoted, and
             ``clock-dwf``, ``tpp``, ``memtis``, ``hemem``, ``static``, ``bound``.
         promote: Which references to slow pages promote them under a page policy: ``never``,
-            ``first-touch``, ``write``, ``k-touch[:K[:W]]``, ``threshold[:T[:H]]``, ``tinylfu``.
-        see: What a page policy sees: ``all``, ``sample:N`` or ``bits:P``.
+            ``first-touch``, which it is if not given, ``write``, ``k-touch[:K[:W]]``,
+            ``threshold[:T[:H]]``, ``tinylfu``.
+        see: What a page policy sees: ``all``, which it is if not given, ``sample:N`` or ``bits:P``.
         placement: Where new pages go: ``fast``, which it is if not given, ``slow``,
             ``interleave:W:V`` or ``make-room``.
         non_exclusive: A promoted page keeps its slow frame as a shadow until it is written.

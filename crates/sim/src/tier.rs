@@ -7,6 +7,7 @@
 //! One replay serves all profiles at which the policy resolves alike: counts are priced, not replayed.
 
 mod bound;
+mod check;
 mod counts;
 mod course;
 mod options;
@@ -16,6 +17,7 @@ mod price;
 mod promotion;
 mod replay;
 mod row;
+mod rows;
 mod study;
 #[cfg(test)]
 mod tests;
@@ -146,8 +148,8 @@ pub struct TierExperiment {
     pub policies: Vec<Contender>,
     /// The rules of promotion, as written and read.
     pub promotions: Vec<(String, PromotionRule)>,
-    /// Whether the user gave them.
-    pub promotions_given: bool,
+    /// Whether the user gave a rule of promotion or what page policies see.
+    pub page_options_given: bool,
     /// What page policies see.
     pub sight: Sight,
     /// Where new pages go; `fast` if `None`.

@@ -298,11 +298,11 @@ class TierLayout(GridLayout):
 
     def _points(self, options: Options) -> list[dict[str, Any]]:
         own = {entry["name"] for entry in _engine.tier_policies()} | {"bound"}
-        first = options["promote"][0]
+        first = next(iter(options["promote"]), None)
         points = []
         for point in super()._points(options):
             if _engine.policy_name(point["policy"]) not in own:
-                points.append(point)
+                points.append({**point, "promote": point["promote"] or "first-touch"})
             elif point["promote"] == first:
                 points.append({**point, "promote": None})
         return points

@@ -36,16 +36,16 @@ options! {
         /// Who lives in the fast tier: page policies, whose victims are demoted, and ``clock-dwf``, ``tpp``,
         /// ``memtis``, ``hemem``, ``static``, ``bound``.
         policy as "policies": Vec<String> = Domain::Names { of: "tier_policies" }, "lru";
-        /// Which references to slow pages promote them under a page policy: list of never, first-touch, write, k-touch[:K[:W]],
-        /// threshold[:T[:H]], tinylfu.
+        /// Which references to slow pages promote them under a page policy: list of never, first-touch (if not given), write,
+        /// k-touch[:K[:W]], threshold[:T[:H]], tinylfu.
         ///
-        /// Which references to slow pages promote them under a page policy: ``never``, ``first-touch``, ``write``,
-        /// ``k-touch[:K[:W]]``, ``threshold[:T[:H]]``, ``tinylfu``.
-        promote: Vec<String> = Domain::List, "first-touch";
-        /// What a page policy sees: all, sample:N (every N-th reference), bits:P (bits after every P-th).
+        /// Which references to slow pages promote them under a page policy: ``never``, ``first-touch``, which it is if not
+        /// given, ``write``, ``k-touch[:K[:W]]``, ``threshold[:T[:H]]``, ``tinylfu``.
+        promote: Vec<String> = Domain::List;
+        /// What a page policy sees: all (if not given), sample:N (every N-th reference), bits:P (bits after every P-th).
         ///
-        /// What a page policy sees: ``all``, ``sample:N`` or ``bits:P``.
-        see: String = Domain::Text, "all";
+        /// What a page policy sees: ``all``, which it is if not given, ``sample:N`` or ``bits:P``.
+        see: Option<String> = Domain::Text;
         /// Where new pages go: fast, slow, interleave:W:V, make-room.
         ///
         /// Where new pages go: ``fast``, which it is if not given, ``slow``, ``interleave:W:V`` or ``make-room``.
@@ -99,13 +99,9 @@ impl TierOptions {
                 .iter()
                 .map(|text| Contender::parse(text))
                 .collect::<Result<_, _>>()?,
-            promotions: self
-                .promote
-                .iter()
-                .map(|text| Ok((text.clone(), PromotionRule::parse(text)?)))
-                .collect::<Result<_, SimError>>()?,
-            promotions_given: self.promote != ["first-touch"],
-            sight: parse_sight(&self.see)?,
+            promotions: self.promotions()?,
+            page_options_given: !self.promote.is_empty() || self.see.is_some(),
+            sight: self.see.as_deref().map_or(Ok(Sight::All), parse_sight)?,
             placement: self.placement.as_deref().map(parse_placement).transpose()?,
             keeps_shadows: self.non_exclusive,
             reads_first_touches: choose("--first-touch", &self.first_touch, first_touches)?,
@@ -145,6 +141,16 @@ impl TierOptions {
                     .to_owned(),
             )),
         }
+    }
+
+    /// The rules of promotion, as written and read; `first-touch` if none is given.
+    fn promotions(&self) -> Result<Vec<(String, PromotionRule)>, SimError> {
+        if self.promote.is_empty() {
+            let rule = PromotionRule::FirstTouch;
+            return Ok(vec![(rule.to_string(), rule)]);
+        }
+        let read = |text: &String| Ok((text.clone(), PromotionRule::parse(text)?));
+        self.promote.iter().map(read).collect()
     }
 
     fn slow_size(&self) -> Result<Option<TierMemory>, SimError> {
