@@ -56,10 +56,10 @@ CRATES_WITH_UNSAFE_CODE = {
     "serve",
     "tracer",
 }
-"""Those that handle the memory of programs or follow them, `measure`, which maps memory by hand and
-rings the kernel, `serve`, which locks files and takes an inherited socket, the two sides of
-libraries of policies, which call each other as C does, and `prefetch`, which is one instruction; a
-lint asks each block for its reason."""
+"""Crates with unsafe code. Some handle the memory of programs or follow them. The crate `measure`
+maps memory by hand and rings the kernel; `serve` locks files and takes an inherited socket. The two
+sides of libraries of policies call each other as C does, and `prefetch` is one instruction. A lint
+asks each block for its reason."""
 
 
 def test_every_crate_is_in_the_picture() -> None:

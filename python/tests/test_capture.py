@@ -323,7 +323,7 @@ def test_conversion_keeps_classes_unless_a_view_is_asked_for(
     assert pl.read_parquet(classed)["class"].to_list() == ["I", "R", "A", "W"]
     run = clockhand("trace", "convert", "--view", "bus", "classed.parquet", "bus.parquet")
     assert run.code == 0, run.err
-    # What was seen in a view still tells its classes, and another view of it is not the same.
+    # A trace in one view keeps its classes, and another view of it is not the same.
     assert pl.read_parquet(classed.with_name("bus.parquet"))["op"].to_list() == ["R", "R", "R", "W"]
 
 
@@ -378,7 +378,7 @@ def write_script(path: Path, line: str) -> None:
 
 
 def refusal(tmp_path: Path, path: Path, *words: str | Path) -> str:
-    """The sentence with which a capture is refused when only `path` is on the path."""
+    """The error of a capture with only `path` on the path."""
     environment = {**os.environ, "PATH": str(path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
     run = run_clockhand("trace", "capture", *words, cwd=tmp_path, env=environment)
     assert_one_sentence(run)

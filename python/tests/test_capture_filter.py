@@ -1,5 +1,5 @@
 """The cache filter of the capture front ends, against a slow twin and the reader's own filter, and
-the stream in which they write what it lets through."""
+the stream of what it lets through."""
 
 import random
 import shutil

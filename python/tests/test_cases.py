@@ -1,4 +1,4 @@
-"""What people of this field bring: each input is read as what it is, or refused with what to do."""
+"""Inputs that people of this field bring: each is read, or refused with what to do."""
 
 import json
 import shutil

@@ -45,7 +45,7 @@ def experiment(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[Any]:
-    """Three processes with a thread each, which are started anew when they are killed."""
+    """Three processes with a thread each, which are started again when they are killed."""
     with distributed.LocalCluster(
         n_workers=3,
         threads_per_worker=1,

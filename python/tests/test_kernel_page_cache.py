@@ -66,7 +66,7 @@ def run(group: MemoryGroup, folder: Path, program: str) -> tuple[int, int]:
 
 
 def make_cold(folder: Path) -> None:
-    """Write the data anew and let the page cache forget it."""
+    """Write the data again and let the page cache forget it."""
     with open(folder / "data", "wb") as file:
         file.write(os.urandom(DATA_PAGES * PAGE_BYTES))
         file.flush()

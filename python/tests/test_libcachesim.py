@@ -1,8 +1,8 @@
 """Agreement with libCacheSim, an independent simulator, where its package is installed.
 
-Both replay the same page numbers with the same number of frames. Where the rules are the same the
-misses are, to the last one; elsewhere the miss ratios agree to the third digit, and the policy's
-page says what is done differently.
+Both replay the same page numbers with the same number of frames. Under the same rules the misses
+are equal, to the last one. Elsewhere the miss ratios agree to the third digit, and the policy's
+page names the difference.
 """
 
 import struct

@@ -159,7 +159,7 @@ def library(crate: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def others(crate: Path) -> Path:
-    """A library with an LRU that is told of hits, and a policy that does what is wrong."""
+    """A library with an LRU that gets hits, and a policy that breaks rules."""
     folder = clockhand.new_policy("some-others", crate.parent / "some-others", ROOT)
     source = folder / "src/lib.rs"
     head = source.read_text().partition("/// The ring, from")[0]

@@ -116,7 +116,7 @@ def kept(folder: str) -> list[dict[str, str]]:
 
 
 def kept_results(paper: str, folder: str) -> dict[str, pl.DataFrame | Measured]:
-    """What the claims of a paper are judged by, from the tables that are kept of it."""
+    """The values that judge a paper's claims, from its kept tables."""
     if paper == "craw":
         names = ("rows", "locality", "areas", "overheads")
         return {name: table(f"{folder}/{name}", infer_schema_length=None) for name in names}

@@ -1,4 +1,4 @@
-"""What reproductions quote stands in the papers, word for word.
+"""Quotations of reproductions are in the papers, word for word.
 
 The papers are not ours to ship: `CLOCKHAND_PAPERS` names a folder with their texts, whose names
 begin `craw`, `cflru`, `clock-dnv` and `scm`. Without it the test is skipped.

@@ -1,4 +1,4 @@
-"""What is wrong is refused in one sentence, with exit code 1 or 2, and leaves nothing behind."""
+"""Wrong input is refused in one sentence, with exit code 1 or 2, and leaves nothing behind."""
 
 import gzip
 import lzma

@@ -1,4 +1,4 @@
-"""What a release is made of: crates that can be packaged, locks that name what they mean, an
+"""Contents of a release: crates that can be packaged, locks that name what they mean, an
 environment of its own."""
 
 import importlib

@@ -370,7 +370,7 @@ def test_a_sweep_reads_traces_in_a_store_and_keeps_its_cells_there(
     rows, _ = Dataset.found("memory://bucket/cells/").report()
     assert rows.height == 4
 
-    # What is deleted there is computed again, whatever the copy holds.
+    # Cells that are deleted there are computed again, whatever the copy holds.
     for part in kept:
         store.rm_file(part)
     with pytest.raises(UsageError, match="memory://bucket/cells is no dataset"):

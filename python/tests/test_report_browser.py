@@ -68,8 +68,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Reports: one trace, two traces (one hostile, without CLOCK), a single memory size; locality
-    of one trace, of two (one hostile, without writes), and of a sample; write buffers on a drive,
+    """Reports: one trace, two traces (one hostile, without CLOCK), a single memory size. Locality
+    of one trace, of two (one hostile, without writes), and of a sample. Write buffers on a drive,
     at one size, and at two on two traces (one hostile, without writes); file caches of them."""
     folder = tmp_path_factory.mktemp("reports")
     write_report(example_rows(), example_facts(), folder / "lines.html")
@@ -304,7 +304,7 @@ COLOURED = """return [...document.querySelectorAll('.chart')].map((chart) =>
   [...chart.querySelectorAll('.mark-line path')].filter((path) =>
     /--series|--ink/.test(path.getAttribute('stroke'))
   ).length);"""
-"""How many lines each figure emphasises: the lower bound and grey lines are not among them."""
+"""The number of lines that each figure emphasises, without the lower bound and grey lines."""
 
 
 def test_at_first_the_best_and_the_baseline_are_emphasised_and_the_others_grey(

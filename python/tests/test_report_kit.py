@@ -44,7 +44,7 @@ def test_an_axis_of_ratios_is_logarithmic_and_cuts_what_lies_far_out() -> None:
     assert not value_axis(Kind.RATIO, usual).is_cut
     cut = value_axis(Kind.RATIO, [*usual, 150.0])
     assert cut.is_cut and cut.high < 4
-    # What the others are compared with is never cut.
+    # The baseline is never cut.
     assert value_axis(Kind.RATIO, [*usual, 150.0], anchors=[150.0]).high > 150
     assert outlier_cut([]) is None
 

@@ -1,6 +1,6 @@
 """`clockhand run`, through the executable, on real memory.
 
-Where the kernel refuses to page programs, these tests are skipped with its reason.
+If the kernel refuses to page programs, these tests are skipped with its reason.
 """
 
 import json
@@ -172,7 +172,7 @@ def test_forked_children_have_memory_of_their_own(clockhand: Clockhand, tmp_path
         if row["pages_read"]:
             bits = row["bits"]
             assert row["misses"] == row[f"{bits}_misses"]
-            # Children that are told to end may be in the middle of a fault.
+            # Children may be in the middle of a fault when they must end.
             assert 0 <= row["write_ios"] - row[f"{bits}_write_ios"] <= 1
 
 
@@ -286,7 +286,7 @@ def test_an_emulated_device_is_never_faster_than_its_times(clockhand: Clockhand)
     (process,) = json.loads(run.err)
     assert process["pages_read"] > 100 and process["pages_written"] > 100
     assert process["read_wait_us"] >= 284.2 * process["pages_read"]
-    # What was being written when the program ended has not taken its time.
+    # Writes under way when the program ended have not taken their time.
     written = process["pages_written"] - process["reserve"]
     assert process["seconds"] * 1e6 >= 1833.0 * written
 

@@ -1,7 +1,6 @@
 """Programs whose calls the preloaded library does not see, or which leave little to be paged.
 
-Where the kernel refuses to page programs, or a program is missing, tests are skipped with its
-reason.
+If the kernel refuses to page programs, or a program is missing, tests are skipped with the reason.
 """
 
 import shutil

@@ -4,8 +4,7 @@ What they write must be, byte for byte, what they write without Clockhand, and t
 count what the pager counted. Then: processes that make others, threads, and everything that ends
 before its time: the pager, a program, the room in the swap file.
 
-Where the kernel refuses to page programs, or a program is missing, tests are skipped with its
-reason.
+If the kernel refuses to page programs, or a program is missing, tests are skipped with the reason.
 """
 
 import json
@@ -50,7 +49,7 @@ update t set weight = weight + 1 where id % 3 = 0;
 select weight, count(*), max(word) from t group by weight order by 3 desc limit 50;
 select sum(weight), min(word), max(word) from t;
 """
-# 4 MiB, in parts that are written, thrown away and made anew.
+# 4 MiB, in parts that are written, thrown away and made again.
 PYTHON_PROGRAM = """
 import hashlib, random
 draw = random.Random(5)
@@ -145,7 +144,7 @@ if __name__ == "__main__":
     with multiprocessing.Pool(1) as pool:
         print(pool.map(checksum, [b"a", b"bc"]), zlib.crc32(memory))
 """
-# The program starts itself anew three times, the last time as a shell's child.
+# The program starts itself again three times, the last time as a shell's child.
 EXECS = """
 import os, sys, zlib
 turn = int(sys.argv[1])
@@ -510,7 +509,7 @@ def test_a_program_goes_on_in_a_sandbox_and_says_what_is_not_paged(
     assert ("it runs without paged memory" in run.err) == is_said
 
 
-# Ten seconds later the watchdog once told of a fork that did not end.
+# Ten seconds later the watchdog once reported a fork that did not end.
 def test_a_fork_that_was_refused_is_not_waited_for(clockhand: Clockhand) -> None:
     script = """if True:
         import os, time

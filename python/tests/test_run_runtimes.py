@@ -1,6 +1,6 @@
 """Runtimes that reserve memory first and commit parts of it later, in a fraction of it.
 
-What is not installed is not run, and its test is skipped with the reason.
+Programs that are not installed are skipped, with the reason.
 """
 
 import json

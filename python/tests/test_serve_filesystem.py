@@ -107,7 +107,7 @@ def test_an_ext4_outlives_a_kill_with_what_was_fsynced(tmp_path: Path, buffer: s
 
 @contextmanager
 def small_file_system(folder: Path, size: str) -> Iterator[None]:
-    """A file system in memory with room for so many bytes."""
+    """A file system in memory of this size in bytes."""
     folder.mkdir()
     words = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder]
     done = subprocess.run(words, capture_output=True)

@@ -1,5 +1,5 @@
-"""`clockhand trace capture --files --memory`: references to memory and calls on files of programs
-that are known, in the order in which they happened."""
+"""`clockhand trace capture --files --memory`: references to memory and calls on files of known
+programs, in order of time."""
 
 import re
 import shutil
@@ -114,7 +114,7 @@ def test_memory_and_calls_of_a_known_program_stand_in_its_order(
         # Unmapping writes the dirty line back.
         ("mw mapped", 1),
         ("release input 4096 4096", 1),
-        # Two stores, the line that madvise gives back, and a store anew.
+        # Two stores, the line that madvise gives back, and a store again.
         ("mw mapped", 4),
         ("length made 0", 1),
         ("cw made 0 4096", 1),

@@ -22,7 +22,7 @@ TRIALS = int(os.environ.get("CLOCKHAND_TRIALS", "300"))
 SEED = int(os.environ.get("CLOCKHAND_TRIALS_SEED", "1"))
 MEMORY_LIMIT = 256 << 20
 LIBRARIES_BYTES = 400 << 20
-"""What the libraries take before a command does anything, and what allocators keep."""
+"""Memory of the libraries before a command does anything, and of allocators."""
 
 LONGEST_SECONDS = 40
 EXCERPTS = Path(__file__).parents[2] / "crates/trace/tests/excerpts"

@@ -39,7 +39,7 @@ REPRODUCED = {
     ROOT / "experiments/devices/scm-memory.toml",
     *ROOT.glob("experiments/recipes/*.toml"),
 }
-"""What comes with the package, so that papers are reproduced without the repository."""
+"""Files that come with the package, so that papers are reproduced without the repository."""
 GIVEN_WHEEL = os.environ.get("CLOCKHAND_WHEEL")
 PUBLISHED_GLIBC = (2, 28)
 """The oldest C library that a wheel which is given away must run with."""

@@ -63,7 +63,7 @@ def built_plugin(qemu_major: int) -> Path:
     """Return the plugin for QEMU of a major version.
 
     Raises:
-        ClockhandError: there is no compiler.
+        ClockhandError: no compiler is found.
     """
     version = 2 if qemu_major >= FIRST_QEMU_OF_PLUGIN_VERSION_2 else 1
     folder = _built("qemu", f"plugin{version}", lambda folder: _build_plugin(folder, version))

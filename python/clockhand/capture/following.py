@@ -17,8 +17,8 @@ CANNOT_RUN = 127
 
 
 def main() -> None:
-    """Follow a command; arguments are the log, a descriptor for the news, how its calls are known
-    (``stopped`` by the kernel or ``told`` by the tool under which it runs), and the command.
+    """Follow a command; arguments are the log, a descriptor for the news, the source of its calls
+    (``stopped``: the kernel stops it; ``told``: its tool reports them), and the command.
 
     The news are lines of JSON about processes, the last of them ``{"done": true}``.
     """

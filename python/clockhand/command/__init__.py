@@ -51,7 +51,7 @@ FILES = {
 FAILED = 1
 WRONG_USAGE = 2
 INTERRUPTED = 130
-"""What Typer gives after Ctrl-C."""
+"""Typer's exit code after Ctrl-C."""
 
 REMEDY = "choose another place"
 REMEDIES = {

@@ -82,7 +82,7 @@ def _capture(
     """Run a program and write its memory references, as a processor's caches let them through.
 
     With --files: its calls on files and those of its children, for clockhand pagecache.
-    With --files --memory: both, in the order in which they happened.
+    With --files --memory: both, in order of time.
     """
     place = out or Path(f"{Path(command[0]).name}.parquet")
     labels = labels_of(label)

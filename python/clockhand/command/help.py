@@ -1,4 +1,4 @@
-"""How help is laid out: commands and options by subject, whole summaries, and an example each."""
+"""Layout of help: commands and options by subject, whole summaries, and an example each."""
 
 import inspect
 from collections.abc import Iterator, Sequence

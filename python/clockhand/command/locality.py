@@ -51,7 +51,7 @@ HEADINGS = {
     "top_10_percent_share": "top 10 %",
 }
 CURVE_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
-"""Shares of the footprint at which people are shown the miss curve."""
+"""The miss curve is printed at these shares of the footprint."""
 
 
 def register(app: typer.Typer) -> None:

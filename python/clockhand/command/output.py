@@ -42,7 +42,7 @@ WIDE = 200
 
 
 class Format(StrEnum):
-    """How rows are written."""
+    """The format of printed rows."""
 
     TABLE = "table"
     JSON = "json"
@@ -104,7 +104,7 @@ def labels_of(texts: list[str] | None) -> list[tuple[str, str]]:
 
 
 def print_markdown(page: str) -> None:
-    """Print a documentation page; plain Markdown where there is no terminal."""
+    """Print a documentation page; plain Markdown without a terminal."""
     if sys.stdout.isatty():
         from rich.markdown import Markdown  # It takes a while to import.
 

@@ -147,8 +147,8 @@ def for_people(rows: Sequence[Record]) -> Columns:
     """Return the columns of rows of one trace that people compare, with I/O time in seconds.
 
     ``± s`` is the standard error where the I/O time is an estimate from samples; rows of datasets
-    have none. ``vs clock`` is the I/O time over that of CLOCK with the same memory, where CLOCK was
-    run, and ``vs bound`` that over the lower bound. Columns without a value are left out.
+    have none. The column ``vs clock`` is the I/O time over that of CLOCK with the same memory, if
+    CLOCK was run, and ``vs bound`` that over the lower bound. Columns without a value are left out.
     """
     clock: dict[Any, float] = {}
     for row in rows:

@@ -15,7 +15,7 @@ from clockhand.command.output import console, is_quiet, say
 from clockhand.study.progress import LABELS, Watch, seconds_left, terminal_bar, time_left
 
 EVERY_SECONDS = 10
-"""Where no terminal shows a bar, so often a line says how far the work is."""
+"""Without a terminal for a bar, a line says this often how far the work is."""
 
 
 class Lines:

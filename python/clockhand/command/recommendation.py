@@ -52,7 +52,7 @@ SHOWN_POLICIES = 10
 
 
 class Purpose(StrEnum):
-    """What a policy is to do."""
+    """The use of a recommended policy."""
 
     SIMULATION = "simulation"
     PAGER = "pager"

@@ -171,7 +171,7 @@ def _serve(
 
 
 class Session:
-    """A server from its first moment to its end: signals, and what is shown meanwhile."""
+    """A server from its first moment to its end: signals, and the line that shows its state."""
 
     def __init__(self) -> None:
         self._server: BlockServer

@@ -41,7 +41,7 @@ TABLES: Mapping[str, Callable[[Any, Console], None]] = {
     "pagecache": pagecache.print_tables,
     "locality": locality.print_tables,
 }
-"""What prints the rows of each study but pages, which has settings of its own."""
+"""Printers of rows by study; the pages study has its own."""
 
 ExperimentFile = Annotated[Path, typer.Argument(help="A TOML file; docs/sweeps.md describes it.")]
 DatasetFolder = Annotated[

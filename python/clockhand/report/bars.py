@@ -47,7 +47,7 @@ def bars_chart(
     base = _base(compared, measure, order, edge)
     tooltip = known_tooltip(compared.tooltip, compared.records)
     bar = _with(base, {"type": "bar", "height": {"band": 0.74}}, tooltip=tooltip)
-    # Grey where a bar is not emphasised: its name stands beside it, so that colours are no code.
+    # Bars without emphasis are grey: names stand beside bars, so colours carry no meaning.
     looks = [
         (look.policy, look.color if look.policy in compared.focus else canvas.theme.faint)
         for look in compared.looks

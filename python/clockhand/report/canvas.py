@@ -77,11 +77,17 @@ def framed(
 
     Args:
         layers: What is drawn, the lowest first.
+
         records: The values; the page has them once for all figures of a part.
+
         canvas: Where it is drawn.
+
         title: What stands above a picture; the page writes its own.
+
         label: What the values are of.
+
         height: Pixels of the area of the values.
+
         description: What a screen reader says; title and label if not given.
     """
     figure: Spec = {
@@ -117,7 +123,7 @@ def as_chart(figure: Spec) -> "alt.LayerChart":
 def _as_layer(layer: Spec) -> "alt.Chart":
     import altair as alt
 
-    # Without data, Altair takes a layer for a part of a schema, which is no chart.
+    # Without data, Altair takes a layer for a part of a schema, not for a chart.
     chart = alt.Chart.from_dict({"data": {"values": []}, **layer})
     if "data" not in layer:
         chart.data = alt.Undefined

@@ -17,8 +17,11 @@ def emphasised(
 
     Args:
         series: All of them; if there are no more than six, all are emphasised.
+
         best_first: Those that can be recommended, the best one first.
+
         always: What the others are compared with.
+
         named: What the user wants to see, as ``--highlight`` names it.
     """
     if len(series) <= MOST_EMPHASISED:

@@ -50,11 +50,17 @@ class Figure:
 
     Attributes:
         identity: Its name on the page, which no other figure has.
+
         title: What stands above it.
+
         caption: What it shows, in a sentence.
+
         specification: The figure; none where there is nothing to draw.
+
         number: Its place among the figures that are counted.
+
         missing: Why there is nothing to draw.
+
         series: The looks of its lines, for a legend: name, colour and dash.
     """
 
@@ -68,7 +74,7 @@ class Figure:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether there is a chart."""
+        """True with a chart."""
         return self.specification is not None
 
     @property
@@ -84,14 +90,23 @@ class Part:
 
     Attributes:
         slug: Its name on the page.
+
         title: The heading.
+
         text: What stands below it.
+
         rows: Labels with the figures that stand beside each other; one row has no label.
+
         records: The data of all charts.
+
         looks: How what the figures compare looks, where a legend stands above them.
+
         focus: Which of them are emphasised at first; all if none is named.
+
         word: What one of them is, such as a policy.
+
         overviews: Rankings with heat maps, which stand above the figures.
+
         bound_dash: The dash of the lower bound, where the legend has one.
     """
 
@@ -163,7 +178,7 @@ def _packed(value: Any) -> str:
 def _columns(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Return records column by column, which is packed far better than row by row.
 
-    What a record lacks is null; numbers have as many digits as a figure can show.
+    Missing values are null; numbers have as many digits as a figure can show.
     """
     return {
         name: [_rounded(record.get(name)) for record in records]
@@ -210,7 +225,7 @@ def _resource(name: str) -> str:
 
 SNIPPET = """import { parse, View } from "/npm/vega@{version}/+esm.js";
 window.vega = { parse, View };"""
-"""What a page takes of Vega; the converter names its libraries so, as a test holds."""
+"""The parts of Vega that a page needs, by the converter's names for its libraries."""
 
 
 @functools.cache
@@ -224,7 +239,7 @@ def _library() -> str:
     digest = hashlib.sha256(made_of.encode()).hexdigest()[:16]
     kept = cache_folder() / f"vega-{digest}.js"
     with suppress(OSError, UnicodeDecodeError), open(kept, encoding="utf-8") as file:
-        # What others could have written would run in the browser of whoever opens the report.
+        # A file that others could write might run their script in a reader's browser.
         text = file.read() if is_own(os.fstat(file.fileno())) else ""
         if text.endswith(_mark(text)):
             return text

@@ -23,7 +23,7 @@ PLACE = "from_reference"
 
 @dataclass(frozen=True)
 class OverTime:
-    """What a study shows over time.
+    """A study's figures over time.
 
     Attributes:
         measures: What is drawn, each with its value in terms of the columns of a row.

@@ -18,7 +18,7 @@ MOST_TICKS = 8
 
 
 class Kind(StrEnum):
-    """What a value is, and so how its axis and its numbers are written."""
+    """The kind of a value, which decides how its axis and its numbers are written."""
 
     COUNT = "count"
     NUMBER = "number"
@@ -34,10 +34,15 @@ class Measure:
 
     Attributes:
         key: Its name in files and in the library.
+
         field: Its column in the records.
+
         title: What stands above the figure, with the unit.
+
         note: What the quantity is, in a sentence.
-        kind: How it is written; ratios have logarithmic axes, on which outliers are cut.
+
+        kind: Its kind; ratios have logarithmic axes and cut outliers.
+
         has_bound: Whether the lower bound of all policies has a value of it.
     """
 
@@ -185,7 +190,7 @@ LINEAR_SPAN = 6
 
 STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 FACTORS: Sequence[Sequence[float]] = ((1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))
-"""Where ticks stand within each power of ten, the finest first."""
+"""Places of ticks within each power of ten, the finest first."""
 
 
 def ticks(low: float, high: float) -> list[float]:

@@ -30,13 +30,21 @@ class Section:
 
     Attributes:
         label: Its name.
+
         text: What stands below the heading.
+
         records: The data of all its figures; those that are compared have a ``policy``.
+
         overviews: What stands above the figures.
+
         compared: Makes what is compared of the looks of its series and those that are emphasised.
+
         drawings: Draws its figures.
+
         baselines: The series that look like baselines.
+
         always: The series that are emphasised always.
+
         offline: The series that cannot be recommended, since they know the future.
     """
 

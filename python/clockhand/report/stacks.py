@@ -23,8 +23,11 @@ class Stack:
 
     Attributes:
         field: The column in the records that names a piece.
+
         title: What pieces are.
-        pieces: Their names in the order in which they are stacked, from the axis on.
+
+        pieces: Their names in stacking order, from the axis on.
+
         colors: The place of each one's colour in a theme's series; ``None`` is faint.
     """
 
@@ -49,7 +52,7 @@ class Stack:
         return {"color": color, "order": quantity(f"{self.field}_place")}
 
     def placed(self, record: Record) -> Record:
-        """Return a record with the place of its piece, by which pieces are stacked."""
+        """Return a record with the place of its piece in the stack."""
         return {**record, f"{self.field}_place": list(self.pieces).index(record[self.field])}
 
 
@@ -59,9 +62,13 @@ class Drawing:
 
     Attributes:
         records: The values of a picture; the page shares those of its part.
+
         where: The Vega expression that the records of this figure fulfil.
+
         title: What stands above a picture.
+
         label: What the values are of.
+
         canvas: Where it is drawn.
     """
 

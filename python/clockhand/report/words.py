@@ -55,7 +55,7 @@ def free_slug(label: str, taken: Sequence[str]) -> str:
 
 
 def time_unit(times_us: Iterable[float | None]) -> tuple[str, float]:
-    """Return the largest unit in which the longest time is at least 1, and its length in µs."""
+    """Return the largest unit that makes the longest time at least 1, and its length in µs."""
     longest_us = max((time_us for time_us in times_us if time_us is not None), default=0)
     for unit, unit_us in (("h", 3.6e9), ("s", 1e6), ("ms", 1e3)):
         if longest_us >= unit_us:
@@ -64,7 +64,7 @@ def time_unit(times_us: Iterable[float | None]) -> tuple[str, float]:
 
 
 def time_text(us: float) -> str:
-    """Return a time in the unit in which it has one to three digits before the point."""
+    """Return a time in the unit that gives it one to three digits before the point."""
     for unit, scale in (("s", 1e6), ("ms", 1e3)):
         if us >= scale:
             return f"{us / scale:,.3g}\u00a0{unit}"

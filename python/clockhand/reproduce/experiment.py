@@ -2,10 +2,10 @@
 
 The file is an experiment as :mod:`clockhand.sweep` reads it. ``[part.NAME]`` are further ones, each
 with the keys of an experiment, or those of the file where it has none of its own. Besides, a part
-may say which of the paper's workloads its traces stand for (``traces = { WORKLOAD = TRACE }``),
-which traces of a folder are run if they are there (``taken_along = { FILE = FORMAT }``), and in
-which folder of the dataset its cells are (``folder``, its name if not given). A part with a table
-of :data:`BESIDE` asks what no sweep does.
+may say which of the paper's workloads its traces stand for (``traces = { WORKLOAD = TRACE }``) and
+which traces of a folder are run if they are there (``taken_along = { FILE = FORMAT }``). Its cells
+are in the dataset's ``folder``, its own name if not given. A part with a table of :data:`BESIDE`
+asks what no sweep does.
 """
 
 import os
@@ -25,7 +25,7 @@ from clockhand.sweep.layout import LAYOUTS
 from clockhand.sweep.task import RECIPE
 
 MAIN = "rows"
-"""What the file itself is called beside its parts, if it has traces."""
+"""The name of the file's own sweep beside its parts, if it has traces."""
 
 BESIDE = ("break_even", "gauges", "locality", "measurement", "simulate", "window")
 """Tables that ask something beside sweeps; :mod:`clockhand.reproduce.run` has what it is."""
@@ -34,7 +34,7 @@ SHARED = ("question", "expected", "seed", "memory_budget", "dataset")
 OF_PART = ("folder", "taken_along", "traces")
 
 WHOLE = ", whole"
-"""What ends the names of traces that were taken from a folder with longer captures."""
+"""Suffix of the names of traces that were taken from a folder with longer captures."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,11 @@ class PaperExperiment:
 
     Attributes:
         paper: The paper's short name.
+
         path: The file that it was read from.
+
         parts: Its sweeps, by name; those of one name differ in their traces.
+
         beside: What is asked beside them, by name: the table that asks it, and its keys.
     """
 

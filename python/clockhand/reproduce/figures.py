@@ -93,7 +93,7 @@ def policies(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
         lines = []
         for panel in panels:
             y = pl.col(panel["column"])
-            # A logarithmic axis has no place for nothing.
+            # A logarithmic axis has no place for 0.
             shown = pl.when(y > 0).then(y) if panel.get("logarithmic") else y
             lines.append(_over_memory(of_trace.with_columns(shown.alias("y")), panel))
         yield trace, lines
@@ -185,7 +185,7 @@ def buffers(panels: Sequence[Panel], *parts: pl.DataFrame) -> Figure:
 
 
 def latencies(panels: Sequence[Panel], measured: Measured) -> Figure:
-    """How long reads take over their sizes; one machine stands in the place of a trace."""
+    """Times of reads over their sizes; a machine takes the place of a trace."""
     [panel] = panels
     series = {"storage": measured.read, "page cache": measured.cached}
     records = [

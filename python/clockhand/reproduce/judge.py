@@ -4,10 +4,10 @@ A paper's ``claims.toml`` says of each claim what the paper says and where, whic
 numbers from which tables, and which rule judges them. The rules are the same for all papers. A
 number is *reproduced* if ours lies within a tenth of the paper's, above or below; a range if all of
 ours are in it, or at most a tenth beyond its ends. A statement about all cases is *reproduced* if
-it holds in nine of ten of ours. What has the paper's sign, or holds in more than half of the cases,
-but not so, is *direction only*; what has the other sign, or holds in at most half of them, is
-*contradicted*. Fewer than five cases are *too few*. Where the paper's words can be read in several
-ways, each reading is a claim of its own with a verdict of its own.
+it holds in nine of ten of ours. A number that only has the paper's sign, or a statement that only
+holds in more than half of the cases, is *direction only*. With the other sign, or in at most half
+of the cases, it is *contradicted*. Fewer than five cases are *too few*. If the paper's words have
+several readings, each reading is a claim of its own with a verdict of its own.
 """
 
 import importlib
@@ -35,7 +35,7 @@ Evidence = tuple[tuple[str, ...], ...]
 """A small table as text; its first row has the headings."""
 
 Values = Sequence[Any]
-"""What a measure gives to a rule: numbers, or whether something holds in each case."""
+"""Input of a rule: a number, or true or false, for each case."""
 
 
 class Verdict(StrEnum):
@@ -54,15 +54,25 @@ class Claim:
 
     Attributes:
         key: A short name.
+
         place: Where in the paper it stands.
+
         quote: The paper's words.
+
         rule: What must hold of our numbers for which verdict.
+
         verdict: What follows from the rule.
+
         found: Our number, with its spread.
+
         paper: The paper's number, where it has one.
+
         reading: How the paper's words are read, where they can be read in several ways.
+
         why: What in the data makes it so.
+
         evidence: The numbers behind it.
+
         by_construction: Whether it holds whatever the numbers are; such a claim is not counted.
     """
 
@@ -81,8 +91,8 @@ class Claim:
 
 @dataclass(frozen=True)
 class Found:
-    """What a measure takes from the tables: values for a rule, the numbers behind them, and words
-    that the texts of a claim name in braces."""
+    """A measure's result: values for a rule, the numbers behind them, and words that the texts of a
+    claim name in braces."""
 
     values: Values
     evidence: Evidence = ()
@@ -110,7 +120,7 @@ def judged_range(ours: Collection[float], low: float, high: float) -> Verdict:
 
 
 def judged_cases(held: Collection[bool]) -> Verdict:
-    """Judge a statement about all cases by those of ours in which it holds."""
+    """Judge a statement about all cases by the share of ours that fulfil it."""
     if not held:
         return Verdict.UNTESTABLE
     share = sum(held) / len(held)
@@ -120,7 +130,7 @@ def judged_cases(held: Collection[bool]) -> Verdict:
 
 
 def judged_most(held: Collection[bool]) -> Verdict:
-    """Judge a statement about most cases by those of ours in which it holds."""
+    """Judge a statement about most cases by the share of ours that fulfil it."""
     if not held:
         return Verdict.UNTESTABLE
     return _yes(sum(held) > len(held) / 2)

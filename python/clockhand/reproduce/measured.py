@@ -23,7 +23,7 @@ class MeasuredPoint:
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured on one machine; an operation has a point for each size in bytes.
+    """Measurements of one machine; an operation has a point for each size in bytes.
 
     Attributes:
         machine: System, processor and processors.

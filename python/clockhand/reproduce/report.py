@@ -82,7 +82,7 @@ def _part(figure: Mapping[str, Any], report: Mapping[str, Any], results: Mapping
 
 
 def _labelled(label: str, trace: str, rows: Any, facts: Any) -> str:
-    """What stands above the panels of a trace, or of what stands in its place."""
+    """Heading of the panels of a trace, or of the machine in its place."""
     if not label:
         return trace
     if "{workload}" not in label:
@@ -92,7 +92,7 @@ def _labelled(label: str, trace: str, rows: Any, facts: Any) -> str:
 
 
 def _looks(said: Mapping[str, Any] | None, results: Mapping[str, Any]) -> dict[str, Mark]:
-    """How series look in every panel; nothing where they look as they stand in each."""
+    """The looks of series in every panel; empty if each panel has its own."""
     if said is None:
         return {}
     if "of" in said:  # Policies of a sweep, with the bound.

@@ -251,7 +251,7 @@ def own_modes(*parts: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
 
 
 def timed_ranking(*parts: pl.DataFrame) -> pl.DataFrame:
-    """Return buffers by pages to flash, and beside that their ranks by p99 of writes.
+    """Return buffers by pages to flash, with their ranks by p99 of writes.
 
     Counts are those of a run of the trace. Ranks are within a trace, a drive and a size.
     """

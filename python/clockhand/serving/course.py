@@ -25,7 +25,7 @@ GAUGES = (
     "held_pages",
     "free_slots",
 )
-"""What there is at the moment; no slots are known without NVM."""
+"""Gauges of the moment; slots are unknown without NVM."""
 
 TIMES = ("read_us_p99", "write_us_p99", "flush_us_p99")
 """Of the requests of the second that ends with the sample; none within a second, or without any."""

@@ -21,7 +21,7 @@ NOT_COUNTED = frozenset({
     "disk", "buffer", "buffer_pages", "residual_dirty", "hit_ratio", "write_hit_ratio",
     "dram_pages", "nvm_pages", "page_bytes", "buffer_resolved", "seconds",
 })  # fmt: skip
-"""Columns of the row that are no counts; nor are times, which have a histogram."""
+"""Columns of the row that are not counts. Times have a histogram instead."""
 
 
 def metrics_text(server: BlockServer) -> str:
@@ -85,7 +85,7 @@ class _UnixServer(socketserver.ThreadingUnixStreamServer):
     daemon_threads = True
 
     def server_bind(self) -> None:
-        # The name gets the socket's mode: so from its first moment nobody else can connect.
+        # The name gets the socket's mode: no other user can ever connect.
         os.fchmod(self.socket.fileno(), 0o600)
         super().server_bind()
 
@@ -139,7 +139,7 @@ def _listener(place: str, handler: Any) -> tuple[socketserver.BaseServer, str]:
 
 
 def _make_way(path: Path) -> None:
-    """Remove a socket on which nobody listens."""
+    """Remove a socket without a listener."""
     try:
         is_socket = stat.S_ISSOCK(path.lstat().st_mode)
     except FileNotFoundError:

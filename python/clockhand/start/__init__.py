@@ -1,11 +1,12 @@
 """Where the ``clockhand`` command begins: signals, and what needs no more than names.
 
-The libraries behind the command take half a second to load. A signal that comes meanwhile ends the
-command at once and with one sentence; the version and the completion of words do not wait for them.
+The libraries behind the command take half a second to load. A signal during this time ends the
+command at once and with one sentence. The version and the completion of words do not need these
+libraries.
 
 Python looks for garbage each time that many objects have been made. Loading makes hundreds of
-thousands, of which none is garbage: so it waits until everything is loaded, and at the end it does
-not look through them all again. That was a third of a short command's time.
+thousands, and none is garbage: collection waits until everything is loaded, and skips them all at
+the end. That was a third of a short command's time.
 """
 
 import gc
@@ -50,7 +51,7 @@ def main() -> None:
     except KeyboardInterrupt:
         _handle(signal.SIG_IGN)
         code = command.interrupted()
-    # What is left is the interpreter's own end, which a signal would break with a traceback.
+    # Only the interpreter's own end is left; a signal would break it with a traceback.
     _handle(signal.SIG_IGN)
     gc.freeze()
     sys.exit(code)

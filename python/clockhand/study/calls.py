@@ -1,4 +1,4 @@
-"""Calls of the library: their mistakes are told in the words of Python, not of the command."""
+"""Calls of the library: error messages use Python's keywords, not the command's options."""
 
 import difflib
 import inspect
@@ -104,7 +104,7 @@ RUN = (
         "The command line for the facts; the equivalent one if not given.",
     ),
 )  # fmt: skip
-"""What every call takes that runs a study."""
+"""Arguments of every call that runs a study."""
 
 SHOWN = RUN[1:]
 """What calls take that run in one thread."""
@@ -123,7 +123,7 @@ PART = arguments("reading", _PART)
 """Which requests of a trace are wanted."""
 
 FILE_READING = arguments("reading", _FILE)
-"""How a trace file is read, and which of its requests are wanted."""
+"""Options of reading a trace file, and the choice of its requests."""
 
 READING = arguments("reading", [*_FILE, "trace_format", "scratch", "as_one", "order"])
 """What calls take in which traces may be paths."""
@@ -158,10 +158,9 @@ def in_python(
 ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
     """Have a function name what was meant by an unknown keyword, and its own keywords in errors.
 
-    Args:
-        declared: What its ``**`` stands for, which its signature and its docstring then show.
-        renamed: What stands in messages for options that are no keywords of the function, by the
-            options' names with underscores.
+    Args: declared: The arguments behind its ``**``, for its signature and its docstring. renamed:
+    Words for options that the function does not take as keywords, by the options' names with
+    underscores.
     """
 
     def decorated(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:

@@ -54,7 +54,7 @@ class ColumnParts:
 
     Attributes:
         kinds: The columns.
-        parts: Their values; what is not a number in an array stands for nothing.
+        parts: Their values; NaN in an array stands for no value.
     """
 
     kinds: Kinds
@@ -135,9 +135,9 @@ mark it may be empty.
 
 
 def _section(title: str, lines: Sequence[str], also: str = "") -> str:
-    told = f"\nAlso, from above: {also}.\n" if also else ""
+    also_text = f"\nAlso, from above: {also}.\n" if also else ""
     table = "".join(["\n| column | holds | meaning |\n|---|---|---|\n", *lines]) if lines else ""
-    return f"\n## {title}\n{told}{table}"
+    return f"\n## {title}\n{also_text}{table}"
 
 
 def _line(column: Mapping[str, Any]) -> str:

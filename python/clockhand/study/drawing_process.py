@@ -10,7 +10,7 @@ import sys
 
 
 def serve() -> None:
-    """Answer requests, a function's name and its arguments each, until there are no more."""
+    """Answer requests, a function's name and its arguments each, until the input ends."""
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     # What a library prints must not get among the answers.
     os.dup2(2, 1)

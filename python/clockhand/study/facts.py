@@ -9,7 +9,7 @@ Value = TypeVar("Value")
 
 
 class Origin(TypedDict):
-    """Whether a trace was made from a recipe, and whether it stands in for a known workload."""
+    """Origin of a trace: made from a recipe or not, and perhaps in place of a known workload."""
 
     synthetic: bool
     stand_in: NotRequired[bool]

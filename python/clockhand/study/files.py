@@ -1,9 +1,9 @@
 """Files that appear whole or not at all.
 
 There is one way to write an output: beside its place, under a name of ours and locked, onto the
-disk, and then by a rename to its place. Links are followed, devices and pipes written to. What a
-killed run left behind is known by its free lock and removed when the next run looks at the place.
-The engine writes traces in the same way (crates/trace/src/write/unfinished.rs).
+disk, and then by a rename to its place. Links are followed, devices and pipes written to. The next
+run at that place recognises files of a killed run by their free lock and removes them. The engine
+writes traces in the same way (crates/trace/src/write/unfinished.rs).
 """
 
 import errno

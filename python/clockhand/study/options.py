@@ -15,7 +15,7 @@ SHARE_DECIMALS = 10
 """Of a percentage that comes of a float, far below one page of any footprint."""
 
 ENDS = ("bound", "opt-feasible")
-"""The ends of the bracket of the optimum of one memory, which are no policies of two tiers."""
+"""The ends of the bracket of the optimum of one memory; two tiers do not have them."""
 
 LISTS = ("list", "names")
 """The kinds of options that hold a list, a text per item."""
@@ -48,16 +48,27 @@ class Option:
 
     Attributes:
         name: Its name, with underscores.
+
         keyword: Its name as an argument of Python's functions.
+
         key: Its name in the file of an experiment.
+
         required: Whether a call has to give it.
+
         kind: What it takes, of which :data:`TYPES` has the names.
+
         default: What it is if it is not given, as users write it; ``None`` if it has no value then.
+
         help: What it means, for the command.
+
         told: The same for Python.
+
         words: The words of a ``word``.
+
         least: The least of a ``whole`` number.
+
         most: The largest of a ``whole`` number.
+
         of: What the ``names`` name.
     """
 

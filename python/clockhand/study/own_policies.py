@@ -1,7 +1,7 @@
 """Policies of one's own: Python classes that decide which page leaves.
 
 A class is a policy if it has ``choose_victim(self, frames)``. Its other methods are optional:
-:data:`METHODS` lists them. One with ``hit`` is told of every reference; one without it learns of
+:data:`METHODS` lists them. A policy with ``hit`` gets every reference; one without it learns of
 hits from the bits that they set, which ``frames`` shows.
 """
 
@@ -39,7 +39,7 @@ IN_FILE = ".py:"
 """What stands between the file and the class in the name of a policy."""
 
 IN_LIBRARY = ".so:"
-"""What stands between the library and the policy in the name of one that is in a library."""
+"""Separator of library and policy in the name of a policy in a library."""
 
 MOST_BYTES = 1 << 20
 """A larger file is not a policy."""
@@ -99,8 +99,11 @@ class Conformance:
     Attributes:
         rules: A row per rule that was tried: the rule, in how many memories and with how many
             references it was tried, and whether it was kept; the one that broke is the last.
+
         sentence: Which rule broke where, and what was wrong; ``None`` if all were kept.
+
         events: What happened last before it broke, from the oldest event on.
+
         raised: What the policy's own code raised, if that is how it broke.
     """
 

@@ -1,7 +1,7 @@
 """Owners of files and folders: code that runs with the user's rights must be the user's.
 
-The owner of a folder can exchange everything below it, and so can whoever may write to it, unless
-its sticky bit is set. So all folders above count as well.
+The owner of a folder can exchange everything below it. So can every user who may write to it,
+unless its sticky bit is set. So all folders above count as well.
 """
 
 import os

@@ -11,8 +11,8 @@ Watch = Callable[[str, int, int], None]
 it is unknown)."""
 
 Watching = Watch | Literal[False] | None
-"""What a call does with its progress: tell it, show nothing (``False``), or show a bar where there
-is a terminal or a notebook (``None``)."""
+"""A call's use of its progress: pass it to a function, show nothing (``False``), or show a bar in a
+terminal or a notebook (``None``)."""
 
 LABELS = {
     "reading": "reading the trace",
@@ -22,7 +22,7 @@ LABELS = {
     "numbering": "numbering its pages",
     "downloading": "downloading",
 }
-"""What a run is doing, by phase. The units are stored bytes (reading, downloading), requests
+"""Words for the phases of a run. The units are stored bytes (reading, downloading), requests
 (synthesizing), pages (preconditioning) and records of a page view."""
 
 

@@ -174,7 +174,7 @@ class Family:
 
 
 def families(policies: Iterable[str]) -> list[Family]:
-    """Return the policies that differ in one number, in the order in which they come."""
+    """Return the policies that differ in one number, in their order."""
     found: dict[tuple[str, str], dict[str, float]] = {}
     for policy in dict.fromkeys(policies):
         parameters = settings_of(policy)

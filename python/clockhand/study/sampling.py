@@ -1,4 +1,4 @@
-"""What results say that were estimated from samples of the pages."""
+"""Sentences of results that were estimated from samples of the pages."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

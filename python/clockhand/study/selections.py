@@ -79,7 +79,7 @@ MOST_HIGHLIGHTED = 6
 
 
 def highlighted(texts: Sequence[str] | None, given: Sequence[str]) -> list[str]:
-    """Return the entries of ``--highlight``, each of which matches something that is run.
+    """Return the entries of ``--highlight``; each matches something that is run.
 
     Args:
         texts: What the user gave: names, with or without parameters, and patterns; commas too.

@@ -28,11 +28,17 @@ class Analysis:
 
     Attributes:
         title: What stands above it.
+
         value: The column that is looked at.
+
         relative_to: The policy whose value, at the same trace, memory and setting, divides it.
+
         rows: The columns that each of its rows is for.
+
         columns: The column whose values become its columns, if any.
+
         summary: How the values of one entry become one; ``best`` names the policy with the least.
+
         where: Columns with the only values, or the range of values, that are looked at.
     """
 
@@ -152,9 +158,8 @@ def analyse(rows: pl.DataFrame, analysis: Analysis, layout: Layout = PAGES) -> p
         analysis: What is to be made of them.
         layout: The study that they are of.
 
-    Returns:
-        A row per combination of ``analysis.rows``, in the order in which they first occur; cells
-        without a value are left out before the summary, and are null where nothing is left.
+    Returns: A row per combination of ``analysis.rows``, in order of first occurrence. Cells without
+    a value are left out of the summary, which is null if nothing is left.
     """
     value = pl.col(analysis.value).cast(pl.Float64)
     rows = layout.shown(rows).with_columns(layout.label)

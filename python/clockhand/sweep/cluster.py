@@ -50,8 +50,8 @@ def run_tasks(address: str, tasks: Sequence[tuple[Task, int]], take: Take) -> No
     """Have a cluster compute tasks, and take what each gives as it comes.
 
     The parts of a trace go to as few workers as keep all of them busy, so that few read it. A task
-    whose worker is lost is computed by another one. What has not begun is withdrawn if this ends
-    early.
+    whose worker is lost is computed by another one. Tasks that have not begun are cancelled if this
+    ends early.
 
     Args:
         address: The scheduler's address, or ``local:N``.

@@ -50,8 +50,8 @@ NEWER_COLUMNS = (
     "permission_faults", *SAMPLE_COLUMNS, "skipped_requests", "interval", "from_reference",
     "from_us", "intervals", *DETAILS,
 )  # fmt: skip
-"""Columns that older parts lack; their cells have no value. What is newer and follows from others,
-as ``kind`` does from the policy, is made of them."""
+"""Columns that older parts lack; their cells have no value. Newer columns that follow from others,
+as ``kind`` does from the policy, are computed."""
 FIRST_DIGITS = 8
 PARTS = "part-*.parquet"
 CHECKED = re.compile(r"part-([0-9a-f]{32})\.parquet")
@@ -304,7 +304,7 @@ class Dataset:
     def report(self) -> tuple[pl.DataFrame, Any]:
         """Return all cells in an order for reading, and how they were made.
 
-        Traces of one name and different contents are told apart by their digests.
+        Digests distinguish traces of one name and different contents.
 
         Raises:
             UsageError: the folder holds no cell of this version of the numbers.
@@ -377,12 +377,12 @@ def _read_facts(part: BinaryIO) -> dict[str, Any]:
 
 
 def merged(parts: Iterable[Mapping[str, Any]], layout: Layout, cells: pl.DataFrame) -> Any:
-    """Return the facts of parts as one: lists are joined, and what differs is told with all values.
+    """Return the facts of parts as one: lists are joined, and differing facts keep all values.
 
     Args:
         parts: The facts of each part.
         layout: The study.
-        cells: The cells that they are told for.
+        cells: The cells that the facts are for.
     """
     study = layout.study
     listed = sorted(parts, key=lambda fact: fact["created"])

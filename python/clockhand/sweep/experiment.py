@@ -34,12 +34,12 @@ KEYS = (
     "question", "expected", "traces", "trace_format", "views", "seed", "memory_budget", "dataset",
     "analysis", "part",
 )  # fmt: skip
-"""What every experiment may have beside the table of its study; parts are for reproductions."""
+"""Keys of every experiment beside the table of its study; parts are for reproductions."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What the cells of one trace have in common, and the lists that they are made of.
+    """The common options of one trace's cells, and the lists that make the cells.
 
     Attributes:
         view: What the store-miss fills of a trace count as.
@@ -56,15 +56,25 @@ class Experiment:
 
     Attributes:
         path: The file it was read from.
+
         layout: The study that is asked, and how its cells are kept.
+
         question: What it is to find out.
+
         expected: What its author expects.
+
         traces: The trace files, in order, patterns expanded.
+
         trace_format: The format of all traces, or :data:`DETECTED`.
+
         settings: Every combination of view and options that hold one value each.
+
         dataset: The folder that the cells are kept in, or its address.
+
         analyses: What is made of the rows.
-        scratch: The folder in which references are kept in files; in memory if ``None``.
+
+        scratch: The folder for files of references; ``None`` for memory.
+
         memory_budget: How much memory what is made of a trace may take; half of the machine's if
             ``None``.
     """
@@ -300,7 +310,7 @@ def check_memory_budget(text: str) -> None:
     """Refuse what is no memory budget.
 
     Raises:
-        UsageError: it is no size, or too small for reading a trace.
+        UsageError: it is not a size, or too small for reading a trace.
     """
     size = _engine.parse_bytes(text)
     if size is None or size < LEAST_BUDGET_BYTES:

@@ -1,4 +1,4 @@
-"""How the cells of each study are known, planned and laid out in a dataset."""
+"""Keys, plans and columns of each study's cells in a dataset."""
 
 import hashlib
 import itertools
@@ -39,8 +39,7 @@ FILES = ("ssd", "device", "file_device", "tiers", "storage")
 """Columns, and options, that may name a file: what they name is known by its content."""
 
 NEWER_OPTIONS: Mapping[str, tuple[str, ...]] = {"pagecache": ("flush_at_end",)}
-"""By study, options that older parts lack; with its default, one is no part of what a cell is known
-by."""
+"""By study, options that older parts lack; an option at its default is left out of a cell's key."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +62,17 @@ class Layout(ABC):
 
     Attributes:
         study: The study.
+
         value: The column that analyses look at if they name none.
+
         key: The columns that say which cell a row is: equal keys mean equal numbers.
+
         schema: The columns of a dataset.
-        order: The columns by which a dataset is sorted for reading.
+
+        order: The sort columns of a dataset for reading.
+
         within: The columns that tell the rows of one cell apart, where it has several.
+
         depends_on_footprint: Whether cells are known before the trace is.
     """
 
@@ -283,7 +288,7 @@ class GridLayout(Layout):
         )
 
     def _absent(self, name: str) -> Any:
-        """What an option is in a cell that does not tell of it."""
+        """An option's value in a cell without it."""
         is_newer = name in NEWER_OPTIONS.get(self.study.name, ())
         return self.options[name].checked(None) if is_newer else None
 
@@ -310,7 +315,7 @@ class TierLayout(GridLayout):
 
 @dataclass(frozen=True)
 class _Table:
-    """How a table of a locality analysis is looked at.
+    """Columns of a table of a locality analysis.
 
     Attributes:
         value: The column that analyses look at if they name none.

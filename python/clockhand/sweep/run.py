@@ -38,9 +38,13 @@ class Sweep:
         rows: One row per cell of the experiment, in the order trace, setting, then as the study
             orders its rows, named as the experiment names them; the columns are those of the
             dataset.
+
         facts: How they were made, for a report.
+
         computed: How many cells were computed now; the others had been kept.
+
         warnings: What the readers passed over or assumed, one sentence each.
+
         layout: The study, and how its cells are kept.
     """
 
@@ -58,7 +62,7 @@ class Sweep:
 def reported(rows: pl.DataFrame, facts: Any, layout: Layout) -> Any:
     """Return rows of a dataset as a result of the study, with the study's own report.
 
-    Where settings differ of which the study's rows do not tell, traces are named with them.
+    Settings that differ and that the rows do not show become part of the traces' names.
     """
     rows, facts = with_settings_named(rows, facts, layout)
     study = layout.study
@@ -84,15 +88,22 @@ def run_sweep(
 
     Args:
         experiment: What to run.
+
         dataset: The folder to keep the cells in, or its address, such as ``s3://bucket/cells``; the
             experiment's own if not given.
+
         jobs: Threads, from 1 to 1024; all cores if not given.
+
         cluster: The address of a Dask scheduler, such as ``tcp://HOST:8786``, whose workers compute
             the cells, or ``local:N`` for N processes of this machine; this process if not given.
+
         watch: Called now and then with the progress.
+
         command: The command line for the facts; the equivalent one if not given.
-        scratch: A folder in which references are kept in files without names, so that traces may be
-            larger than memory; for page policies.
+
+        scratch: A folder for temporary files of references, so that traces may be larger than
+            memory; for page policies.
+
         memory_budget: How much memory what is made of a trace may take, such as ``"4GiB"``; cells
             wait until there is room. The experiment's own if not given.
 
@@ -195,7 +206,7 @@ class _Run:
             planned = self.layout.cells(dict(setting.options), None) if cells is None else cells
             task = replace(
                 task,
-                # What is kept of a setting is kept under the keys of its cells.
+                # Kept cells of a setting have its cells' keys.
                 kept=frozenset(keys.intersection(task.place(cell) for cell in cells or ())),
                 read_for=tuple(
                     dict(other.options)
@@ -258,7 +269,7 @@ class _Run:
             self._watch(told, self.done + self._unwritten_cells, self.total)
 
     def _run_trace(self, trace: str, following: str | None) -> list[_Group]:
-        """Compute what a trace lacks, and read the following one meanwhile."""
+        """Compute a trace's missing cells, and read the following trace at the same time."""
         digest = self._digests.pop(trace, None) or trace_sha256(trace, self._show_download)
         groups, tasks = self._divided(trace, digest)
         self.done += sum(len(group.cells) for group in groups.values())
@@ -272,7 +283,7 @@ class _Run:
     def _divided(
         self, trace: str, digest: str
     ) -> tuple[dict[int, _Group], list[tuple[Task, list[int]]]]:
-        """The settings of which all is kept, by position, and a task per view for the others."""
+        """The settings that are complete, by position, and a task per view for the others."""
         known = self._known(digest)
         keys = keys_of(known, self.layout)
         settings = self.experiment.settings
@@ -301,7 +312,7 @@ class _Run:
         try:
             digest = self._digests[trace] = trace_sha256(trace)
         except ClockhandError:
-            # It is told of when it is its turn.
+            # The error is raised again at this trace's turn.
             return
         _, tasks = self._divided(trace, digest)
         if tasks:
@@ -397,7 +408,7 @@ class _Run:
 
     def _know(self, facts: Mapping[str, Any]) -> None:
         self._facts = self._facts_of(facts)
-        # Where cells are known before the trace, facts may be all that is new.
+        # If cells are known before the trace, only facts may be new.
         self._has_new_facts = not self.layout.depends_on_footprint
 
     def _facts_of(self, known: Mapping[str, Any]) -> dict[str, Any]:

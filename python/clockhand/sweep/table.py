@@ -88,7 +88,7 @@ class _Table:
         lists: dict[str, Any] = {}
         single: dict[str, list[Any]] = {}
         for name, option in self._options.items():
-            # What pages have one of at a time, other studies list.
+            # Other studies list some options that the pages study takes one at a time.
             if option.kind in ("names", "list", "sizes") and name in grid:
                 lists[name] = self._listed(option)
             else:

@@ -20,7 +20,7 @@ Key = tuple[Any, ...]
 
 
 RECIPE = "recipe:"
-"""What stands before the recipe of a synthetic trace, where others have a file's name."""
+"""Prefix of the recipe of a synthetic trace, which takes the place of a file's name."""
 
 
 def trace_source(
@@ -83,18 +83,30 @@ class Task:
 
     Attributes:
         study: The study's name.
+
         trace: The trace file.
+
         trace_sha256: The digest of its stored bytes.
+
         trace_format: Its format; found by content if ``None``.
+
         told_format: What its cells' keys call the format.
+
         view: What store-miss fills count as; the trace's own if ``None``.
+
         told_view: What its cells' keys call the view.
+
         settings: The options of each setting.
+
         kept: The keys of cells that need not be computed.
-        scratch: The folder in which references are kept in files; in memory if ``None``.
+
+        scratch: The folder for files of references; ``None`` for memory.
+
         read_for: The options of all settings that are computed of the trace, so that it is read
             once for them; those of the task if empty.
+
         part: Which of the cells that are not kept; all if ``None``.
+
         memory_limit: How much memory what is made of the trace may take; half of the machine's if
             ``None``.
     """
@@ -115,7 +127,7 @@ class Task:
 
     @property
     def layout(self) -> Layout:
-        """How its cells are laid out."""
+        """The layout of its cells."""
         return LAYOUTS[self.study]
 
     def source(self, scratch: str | None) -> _engine.TraceSource:
@@ -151,7 +163,7 @@ class Task:
 
 @dataclass(frozen=True)
 class _Reading:
-    """How a trace is read once for all settings of a task but those that follow samples."""
+    """Options of the one reading of a trace for all settings of a task but those with samples."""
 
     trace: tuple[str | None, ...]
     policies: tuple[str, ...]
@@ -193,8 +205,11 @@ class Computed:
 
     Attributes:
         rows: A row per cell, with the columns of the study's dataset, and one per interval.
+
         facts: What a report needs to know, by setting.
+
         notes: What the readers passed over or assumed, one sentence each.
+
         numbers: The version of the numbers.
     """
 
@@ -242,7 +257,7 @@ def _keep(computed: Computed, done: Sequence[tuple[Cell, dict[str, Any]]]) -> No
 
 
 class Run:
-    """A task at work: its settings are run one by one, and rows told of as they are finished."""
+    """A task at work: it runs its settings one by one and hands over rows as they are finished."""
 
     def __init__(
         self, task: Task, jobs: int | None, watch: Watch, last: LastTrace | None = None
@@ -342,7 +357,7 @@ class Run:
     ) -> None:
         read = self._read(options)
         plan = _engine.plan_cells(options, footprint_pages=read["footprint_pages"])
-        # What is known before the cells are run is kept with the first of them.
+        # Facts that are known before the cells run are kept with the first of them.
         known(
             {
                 "traces": [self._told(read, int(options["page_size"]))],
@@ -387,8 +402,8 @@ class Run:
         return {"predicted_windows": named} if named else {}
 
     def _read(self, options: Options) -> Mapping[str, Any]:
-        """What the trace is at a setting's page size; it is read once for all settings but those
-        that follow samples, for which its pages are only counted."""
+        """The trace at a setting's page size. It is read once for all settings; for samples its
+        pages are only counted."""
         if options["sample"] is not None:
             return self._count(int(options["page_size"]))
         if self._prepared is None:
@@ -408,7 +423,7 @@ class Run:
         return self._counted[page_bytes]
 
     def _check(self, read: Mapping[str, Any]) -> None:
-        """Refuse a trace that is not the task's any more; its notes are told once."""
+        """Refuse a trace that is not the task's any more; report its notes once."""
         task = self._task
         if read["sha256"] != task.trace_sha256:
             raise _engine.ClockhandError(

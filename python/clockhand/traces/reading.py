@@ -1,4 +1,4 @@
-"""How traces that are given as paths are read, as mappings of what the engine declares."""
+"""Options of reading traces from paths, as mappings of what the engine declares."""
 
 from typing import TYPE_CHECKING
 

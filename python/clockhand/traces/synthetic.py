@@ -26,20 +26,25 @@ def synthesize(
     Args:
         recipe: Patterns such as ``"zipf:skew=0.9,footprint=1GiB,reads=70%"``, joined by ``+`` into
             mixes and by ``then`` into phases; the name of one of :func:`recipes`; or a TOML file.
+
         out: A Parquet file to write; without it the requests are made whenever the trace is used,
             and nothing is kept.
+
         requests: How many requests, such as ``"20M"``; the recipe's number if not given.
+
         seed: Seed of all random choices, from 0; the recipe's, else 0, if not given.
+
         arrivals: ``"constant:RATE"`` or ``"poisson:RATE"`` in requests per second; requests have
             no times if neither this nor the recipe says when they arrive. ``"none"`` drops the
             recipe's.
+
         watch: Called now and then with the progress of writing.
 
     Returns:
         The trace, of the file if one was written. Its ``synthetic`` label is the whole recipe.
 
     Raises:
-        UsageError: the recipe makes no sense, or ``out`` is no name of a Parquet file.
+        UsageError: the recipe makes no sense, or ``out`` does not name a Parquet file.
         OSError: there is no place for the file.
         ClockhandError: the recipe's file cannot be read, or the trace cannot be written.
     """

@@ -32,14 +32,14 @@ such as ``traces/*.parquet``."""
 
 
 OF_FILE = [one for one in FILE_READING if one not in PART]
-"""How a file is read, whichever of its requests are wanted."""
+"""Options of reading a file, apart from the choice of its requests."""
 
 OF_TRACE = {
     "trace_format": "Trace(..., format=NAME)",
     "as_one": "Trace.joined(TRACES)",
     **{one.keyword: f"Trace(..., {one.keyword}=...)" for one in FILE_READING},
 }
-"""What reads a trace in another way, where a call takes traces that are open."""
+"""Calls that read a trace in another way, for messages of functions that take open traces."""
 
 
 class Trace:
@@ -49,12 +49,15 @@ class Trace:
         path: The file, compressed or not; ``-`` is standard input, which can be read once. What is
             at an address such as ``s3://bucket/a.parquet`` is downloaded now, unless there is a
             copy.
+
         format: The name of the format (see :func:`clockhand.formats`); found by content if not
             given. The columns of any table in text are named by ``csv:`` and what
             ``--trace-format`` takes, or by a mapping of the same keywords:
             ``{"sep": ";", "op": "cmd", "address": "lba*512", "time": "when_ms:ms"}``.
+
         cpu_cache: Whether a first-level cache (16 KiB + 16 KiB, 4 ways, 32-byte lines) stands
             between the processor accesses of the trace and memory.
+
         reading: How it is read, and which of its requests are wanted, as :class:`FileReading` says.
 
     No file is read before the trace is used. A trace can be copied and pickled: then its file is
@@ -106,11 +109,16 @@ class Trace:
         Args:
             op: Whether each request writes, as booleans, or the words ``R``, ``W``, ``read`` and
                 ``write`` in any case.
+
             address: First byte of each request, from 0.
+
             size: Bytes of each request; 1 if not given.
+
             stream: Device, volume or address space of each request, by number or by name; 0 if not
                 given. Equal addresses of two streams are different places.
+
             time_ns: Time of each request in nanoseconds.
+
             name: What the rows of a result call the trace.
 
         Raises:
@@ -175,13 +183,16 @@ class Trace:
 
         Args:
             traces: The traces; a folder stands for the files in it, by name.
+
             order: ``"time"``, where all have times, or ``"files"``, one after the other.
+
             watch: Called now and then with the progress of downloads.
+
             file: How paths are read, and which requests of the whole are wanted, as
                 :class:`FileReading` says.
 
         Raises:
-            UsageError: there is no trace, or the order is unknown.
+            UsageError: no trace is given, or the order is unknown.
         """
         reading = cast(Reading, {**file, "as_one": True, "order": order})
         with watched(watch) as told:
@@ -263,13 +274,13 @@ class Trace:
             watch: Called now and then with the progress; a bar is shown if not given, and nothing
                 with ``False``.
 
-        Returns:
-            Format, hash, requests, the first of them as they are understood, sizes in bytes, page
-            references, footprint in pages, streams with their counts, span in nanoseconds, skipped
-            records with the first three reasons, requests that a part leaves out, notes and labels.
+        Returns: Format, hash, requests, the first of them as they are understood, sizes in bytes,
+        page references, footprint in pages, streams with their counts, and span in nanoseconds.
+        Also skipped records with the first three reasons, requests that a part leaves out, notes
+        and labels.
 
         Raises:
-            UsageError: the page size is no power of two, or the format is unknown.
+            UsageError: the page size is not a power of two, or the format is unknown.
             ClockhandError: the trace cannot be read.
         """
         page_bytes = _engine.parse_page_bytes(str(page_size))
@@ -352,13 +363,18 @@ def convert_traces(
 
     Args:
         traces: One trace or several, as :class:`Trace` or as paths.
+
         out: The file, compressed if its name ends in ``.gz``, ``.xz``, ``.zst`` or ``.bz2``; it
             appears whole or not at all.
+
         to: The name of the format (see :func:`clockhand.formats`); the ending of ``out`` tells it
             if not given.
+
         widen: Whether requests are widened to whole sectors, blocks or cache lines where the format
             has no others; such requests are errors otherwise.
+
         labels: Pairs of key and value to keep with the trace, where the format can.
+
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
 
@@ -367,7 +383,7 @@ def convert_traces(
         ``format``: what was written; ``losses``: what it could not hold, a sentence each.
 
     Raises:
-        UsageError: there is no trace, or the format cannot be told or not be written.
+        UsageError: no trace is given, or the format is unknown or cannot be written.
         OSError: there is no place for the file.
         ClockhandError: a trace cannot be read, a request does not fit the format, or the file
             cannot be written.
@@ -407,8 +423,8 @@ def as_traces(
 ) -> list[Trace]:
     """Return one trace or several, paths and addresses among them, as traces.
 
-    ``cpu_cache`` and ``reading`` are for those that are given as paths; of a :class:`Trace` only
-    the part is taken. ``watch`` is told of downloads.
+    ``cpu_cache`` and ``reading`` are for paths; only the part applies to a :class:`Trace`.
+    Downloads are reported to ``watch``.
     """
     known = {one.keyword for one in READING}
     for word in reading:

@@ -74,7 +74,7 @@ def _by_policy(cells: pl.DataFrame, column: str) -> dict[str, Any]:
 
 
 def _cells(*parts: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """The rows of each program and memory size at which pages are replaced."""
+    """The rows of each program and memory size that needs replacement."""
     for rows in parts:
         yield from replaced(rows).partition_by("workload", "frames", maintain_order=True)
 
@@ -107,7 +107,7 @@ def change_of_cost(
 ) -> Found:
     """Measure by which share an algorithm costs more than another, program by program.
 
-    Where LRU writes nothing back there is nothing to save, and a program says nothing.
+    Programs for which LRU writes nothing back are left out: nothing can be saved.
     """
     writes = (pl.col("policy") == "lru") & (pl.col("write_ios") > 0)
     table = costs(at_memory(rows, papers_mb).filter(writes.any().over("workload")))

@@ -62,7 +62,7 @@ def no_worse(
     workloads: Sequence[str] = WORKLOADS,
     besides: str = "",
 ) -> Found:
-    """Ask of each workload, buffer size and other buffer whether CLOCK-DNV is no worse."""
+    """Check for each workload, buffer size and other buffer that CLOCK-DNV is not worse."""
     every = [
         _gains(rows, name, mode, column, gain)
         for name in workloads
@@ -114,7 +114,7 @@ def _gains(
 
 
 def _besides(rows: pl.DataFrame, mode: str, column: str, gain: str) -> Evidence:
-    """What the table shows besides: CLOCK-DNV in another mode against CBM; nothing without one."""
+    """More rows of the table: CLOCK-DNV in another mode against CBM; none without a mode."""
     if not mode:
         return ()
     every = [_gains(rows, name, "cbm", column, gain, mode) for name in WORKLOADS]

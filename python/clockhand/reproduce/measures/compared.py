@@ -32,7 +32,7 @@ class Compared:
         """Return ``value`` of one policy over that of another, where memory is short.
 
         Returns:
-            The columns trace, memory_share and ratio; sizes at which the other has 0 are left out.
+            The columns trace, memory_share and ratio, without sizes that give the other 0.
         """
         key = ["trace", "memory_share", "frames"]
         left, right = (

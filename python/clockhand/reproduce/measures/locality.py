@@ -1,7 +1,7 @@
 """Measures of locality: the order and the top ranks of curves of references by rank of page.
 
-Whether a curve is ordered is held against chance: a curve that never rises, redrawn with Poisson
-noise, is a little out of order too.
+The order of a curve is compared with chance: a curve that never rises, redrawn with Poisson noise,
+is a little out of order too.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ TENTH = "top_10_percent_share"
 ORDER = ("out_of_order", "by_chance_on_average", "by_chance_at_most")
 
 Curve = dict[str, Any]
-"""What :func:`locality_rows` has of one trace in one reading, of one ranking and operation."""
+"""The row of :func:`locality_rows` for one trace, reading, ranking and operation."""
 
 Trace = Mapping[tuple[str, str], Curve]
 """The curves of a trace, by ranking and operation."""
@@ -84,7 +84,7 @@ def _measured(
 
 
 def _order(ranking: str, op: str, what: str) -> dict[str, Callable[[Trace], str]]:
-    """How far each trace's curve is out of order, and its null."""
+    """Columns of each trace's curve: its disorder, and the disorder by chance."""
     heads = (f"{what} out of order", "by chance, on average", "by chance, at most")
     texts = (_share(ranking, op, column) for column in ORDER)
     return dict(zip(heads, texts, strict=True))
@@ -95,7 +95,7 @@ def _share(ranking: str, op: str, column: str = TENTH) -> Callable[[Trace], str]
 
 
 def _is_ordered(curve: Curve) -> bool:
-    """Whether the curve is no more out of order than chance makes an ordered one."""
+    """True if chance puts an ordered curve as much out of order."""
     return bool(curve[ORDER[0]] <= curve[ORDER[2]])
 
 

@@ -1,4 +1,4 @@
-"""Whether a curve of counts by rank is out of order beyond what chance makes of an ordered one."""
+"""Disorder of a curve of counts by rank, compared with that of an ordered one under chance."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +15,15 @@ SEED = 2014
 
 @dataclass(frozen=True)
 class Inversion:
-    """How far a curve is out of order, and how far chance alone would put an ordered one.
+    """The disorder of a curve, and the disorder that chance alone gives an ordered one.
 
     Attributes:
         share: The share of the references that would have to move to an earlier rank for a curve
             that never rises.
+
         null_mean: The mean of the same share over curves that are drawn around the closest curve
             that never rises, each count by a Poisson distribution with its mean.
+
         null_high: Their 97.5 % quantile.
     """
 
@@ -31,7 +33,7 @@ class Inversion:
 
     @property
     def is_within_noise(self) -> bool:
-        """Whether the curve is no more out of order than chance makes an ordered one."""
+        """True if chance puts an ordered curve as much out of order."""
         return self.share <= self.null_high
 
 

@@ -50,7 +50,7 @@ def hits_that_pay(required_hits: pl.DataFrame, *, of: str, insert: str) -> Found
 
 
 def hits_that_pay_here(measured: Measured, *, hits: int) -> Found:
-    """Ask of each size of request whether so many hits pay, by times of a machine."""
+    """Check for each size of request that this number of hits pays, by times of a machine."""
     ours = {
         size: _hits_that_pay(
             measured.cached[size].median_us, point.median_us, measured.copied[size].median_us
@@ -70,7 +70,7 @@ def _hits_that_pay(hit_us: float, storage_us: float, insert_us: float) -> int | 
 
 
 def always_pays(required_hits: pl.DataFrame, *, of: str, hits: int) -> Found:
-    """Ask whether a device needs so many hits whatever inserting takes."""
+    """Check that a device needs this number of hits, whatever inserting costs."""
     found = _hits_on(required_hits, of)
     counts = " or ".join(sorted({_told(count) for count in found.values()}))
     held = [set(found.values()) == {hits}]
@@ -106,10 +106,15 @@ def saved(
 
     Args:
         servers: The rows of file caches.
+
         device: The storage.
+
         admission: Which blocks are cached.
+
         insert: What inserting a block takes.
+
         against: The admission whose time is the whole; the time without a cache if not given.
+
         below: The size below which caches are looked at, as a share of the footprint.
     """
     key = ["workload", "capacity_share"]

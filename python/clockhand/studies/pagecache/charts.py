@@ -49,7 +49,7 @@ OVER_TIME = OverTime(
 
 
 BASELINES = (BASELINE, "lru")
-"""What the others are compared with: the first of them that was run."""
+"""Baselines of the others: the first of them that was run."""
 
 MEASURES = (
     Measure("io_time", "io_time", "I/O time",
@@ -75,7 +75,7 @@ REASONS = {
     "write_backs": "other write-backs",
     "dropped_dirty": "never: dropped dirty",
 }
-"""What became of dirty pages; the last was not written at all."""
+"""Fates of dirty pages; the last one was not written at all."""
 REASONS_TITLE = "What became of dirty pages"
 
 

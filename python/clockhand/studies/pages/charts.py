@@ -95,7 +95,7 @@ TOOLTIP: tuple[tuple[str, str, str | None], ...] = (
     ("dirty_evictions", "Dirty evictions", ","),
     ("energy_uj", "Energy (µJ)", ",.6~r"),
 )
-"""What a point tells; everything else stands in the table of all rows."""
+"""Columns in a point's tooltip; the table of all rows has everything else."""
 
 IN_TIME_UNIT = ("io_time", "io_time_standard_error")
 """Of those, what is in the unit of the section's times."""
@@ -195,7 +195,7 @@ def is_offline(section: Section) -> set[str]:
 def looks(parts: Sequence[Section], theme: Theme, highlight: Sequence[str] = ()) -> list[Mark]:
     """Return the look of every policy of all sections, so that it is the same everywhere.
 
-    What is emphasised somewhere gets its look first: these are the most different ones.
+    Policies that are emphasised somewhere get the first looks, which are the most different ones.
     """
     policies = unique(policy for section in parts for policy in section.policies)
     focused = {name for section in parts for name in focus(section, highlight)}

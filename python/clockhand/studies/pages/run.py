@@ -50,7 +50,7 @@ def __getattr__(name: str) -> Schema:
 
 
 GAUGES_FILE = "gauges.parquet"
-"""Where the command of the facts writes gauges, which the library gives as a table."""
+"""File of gauges in the command of the facts; the library gives them as a table."""
 
 
 class Simulation(ReportedRows):
@@ -59,9 +59,13 @@ class Simulation(ReportedRows):
     Attributes:
         rows: One row per cell, in the order trace, memory size, policy, with the columns of
             :data:`SCHEMA`.
+
         facts: Command, version, trace hashes, device and policies, for a report.
+
         warnings: What the readers passed over or assumed, one sentence each.
+
         cells: The same as ``rows``; with ``every`` these are of intervals, and the cells are here.
+
         gauges: The values inside the policies that were sampled, with the columns of
             :data:`GAUGE_SCHEMA`; no rows if none were asked for.
     """

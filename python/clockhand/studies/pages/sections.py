@@ -32,10 +32,10 @@ class Section:
 
     ``records`` are the rows in the order given, with the columns that figures add: ``label``,
     ``memory_mib``, ``memory_percent``, ``io_time`` (in ``time_unit``), ``relative_io_time`` (null
-    without a baseline) and ``io_time_over_bound`` (null without a bound). ``bounds`` are the rows
-    of the lower bound, one per memory size; where the other end of the bracket of the optimum is
-    known too, its values are in ``io_time_feasible`` and ``relative_io_time_feasible``. Records
-    that are estimates have the ends of their ranges, as ``io_time_low`` and so on. ``ranges`` are
+    without a baseline) and ``io_time_over_bound`` (null without a bound). Rows of the lower bound
+    are in ``bounds``, one per memory size. If the other end of the bracket of the optimum is known
+    too, its values are in ``io_time_feasible`` and ``relative_io_time_feasible``. Records that are
+    estimates have the ends of their ranges, as ``io_time_low`` and so on. The field ``ranges`` has
     the figures of policies that differ in one parameter.
     """
 
@@ -85,7 +85,7 @@ def sections(rows: pl.DataFrame, facts: Facts | None) -> list[Section]:
         raise ValueError(f"the result rows lack the columns {', '.join(missing)}: add them")
     records = [_clean(record) for record in rows.with_columns(io_time_over_bound(rows)).to_dicts()]
     bounds = _narrowest(records, BOUND)
-    # Without a bound there is no bracket, and the schedule is a row by itself.
+    # Without a bound the bracket is open, and the schedule is a row by itself.
     feasibles = _narrowest(records, FEASIBLE) if bounds else []
     ends = (BOUND, FEASIBLE) if bounds else (BOUND,)
     policy_records = [record for record in records if end_of_bracket(record["policy"]) not in ends]

@@ -115,8 +115,8 @@ def swapping_alone(tell: Callable[[str], None] | None = None) -> Iterator[None]:
 def remove_leftover_swap(beside: Path) -> None:
     """Take the swap files of killed comparisons from the kernel, and remove them.
 
-    What still runs in the cgroups of such comparisons is ended first. A file that is in use is
-    locked, and one that cannot be removed stays.
+    Programs that still run in the cgroups of such comparisons are ended first. A file that is in
+    use is locked, and one that cannot be removed stays.
 
     Args:
         beside: The file in whose folder they are looked for.

@@ -21,7 +21,7 @@ ELF_SEGMENT = struct.Struct("<IxxxxQQxxxxxxxxQ")
 ELF_LOADED, ELF_DYNAMIC, ELF_INTERPRETER = 1, 2, 3
 ELF_NAMES, ELF_NAMES_BYTES = 5, 10
 """Entries of the dynamic section that say where the names of all symbols lie."""
-# What every program calls that was built with one of these, which bring a heap of their own.
+# A program built with one of these sanitizers, which bring their own heap, calls this function.
 SANITIZERS = {
     b"\0__asan_init\0": "AddressSanitizer (-fsanitize=address)",
     b"\0__hwasan_init\0": "HWAddressSanitizer (-fsanitize=hwaddress)",

@@ -62,10 +62,15 @@ class Swapped:
 
     Attributes:
         pages_read: Pages that were read from swap, those read ahead among them.
+
         pages_written: Pages that were written to swap.
+
         zero_pages_read: Pages of zeros that came back without being read.
+
         zero_pages_written: Pages of zeros that left without being written (since Linux 6.12).
+
         major_faults: Faults that had to wait for a drive.
+
         source: Whose count of pages it is.
     """
 
@@ -119,8 +124,8 @@ class MemoryGroup:
     def swapped(self) -> Swapped:
         """Return the swap traffic of the group, or of the machine where a group does not count.
 
-        The kernel brings the counts by which it reclaims up to date when they are read, and
-        otherwise every 2 s or so: in a small group whose counts nobody reads it may choose badly.
+        The kernel refreshes the counts that it reclaims by when they are read, and otherwise every
+        2 s or so. In a small group whose counts are never read it may choose badly.
         """
         counts = self._counts("memory.stat")
         faults = counts["pgmajfault" if self.version == 2 else "total_pgmajfault"]

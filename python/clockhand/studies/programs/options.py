@@ -1,4 +1,4 @@
-"""How programs are paged, whatever the policy: options, and what they come to."""
+"""Options of paging programs under any policy, and the settings that they give."""
 
 import os
 from collections.abc import Mapping
@@ -62,7 +62,7 @@ OPTIONS = (
     ),
     Argument("seed", int, 0, "Seed of policies with random choices, from 0."),
 )  # fmt: skip
-"""How programs are paged, whatever the policy."""
+"""Options of paging programs under any policy."""
 
 
 @dataclass(frozen=True)

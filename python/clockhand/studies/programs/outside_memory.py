@@ -51,7 +51,7 @@ def library_memory(policy: str, planned: Planned, settings: ProgramSettings) -> 
     """Measure what our library adds to a program: a sleeping one, with and without it.
 
     It is the library's data, its thread, and page tables of paged memory that is far from the rest.
-    Nothing, if ``sleep`` is no program that can be paged.
+    Nothing, if ``sleep`` cannot be paged.
 
     Raises:
         ClockhandError: there can be no memory cgroup.

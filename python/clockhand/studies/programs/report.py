@@ -56,7 +56,7 @@ def render(
     """Return the report of a run as HTML text.
 
     Args:
-        rows: A row per process, in the order in which they came.
+        rows: A row per process, the first first.
         samples: Counts of each process while the program ran.
         gauges: The values by which the policy adapts, at the same moments.
         facts: How the run was made.

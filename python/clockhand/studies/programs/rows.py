@@ -75,9 +75,9 @@ RUN_SCHEMA: Mapping[str, type[pl.DataType]] = {
     "device_reads": pl.String,
     "unpaged_bytes": pl.UInt64,
 }
-"""Names, order and types of the columns of a run: a row per process, in the order in which they
-came. Counts that the simulator also has bear its names; ``mapped_`` or ``sensed_``, after the bits
-of the run, and ``exact_`` precede what the simulator counts on the log of the run."""
+"""Names, order and types of the columns of a run: a row per process, the first first. Counts that
+the simulator also has bear its names. The simulator's counts on the log of the run have the prefix
+``exact_``, and ``mapped_`` or ``sensed_`` by the bits of the run."""
 
 
 def process_rows(statistics: Sequence[Statistics], policy: str, program: Program) -> pl.DataFrame:
@@ -102,9 +102,9 @@ def process_rows(statistics: Sequence[Statistics], policy: str, program: Program
 def row_of(process: Statistics) -> dict[str, Any]:
     """Return one process's statistics as a row, with the simulator's read and write I/Os.
 
-    To the simulator every miss reads a page and every dirty eviction and write-back writes one;
-    the pager reads nothing on first touch or where the page was still to be written, and writes
-    nothing that the program has freed, or that was still to be written when it ended.
+    To the simulator every miss reads a page, and every dirty eviction and write-back writes one.
+    The pager reads nothing on first touch, or if the page was still to be written. It does not
+    write pages that the program has freed, or that were still to be written when it ended.
     """
     row = {name: process[name] for name in process if name in RUN_SCHEMA}
     row["page_bytes"] = PAGE_BYTES

@@ -53,13 +53,15 @@ COMPARISON_SCHEMA: Mapping[str, type[pl.DataType]] = {
 }
 """Names, order and types of the columns of a comparison: a row per contender and run.
 
-``cpu_seconds`` are those of program and pager together. ``faults`` are the pager's misses and the
-kernel's major faults; reads and writes are those of swap. ``block_requests`` are all that the drive
-with the swap file completed meanwhile, whoever made them; null if its file system has none.
-``zero_pages_not_written`` left without being written, because they held nothing but zeros.
-``limit_bytes`` is what the kernel lets its cgroup have, and ``problem`` why there are no numbers.
-``device_reads`` says into which process's memory devices may have written unseen by the pager, and
-``unpaged_bytes`` how much memory the process had that has most of what is not paged.
+* ``cpu_seconds``: those of program and pager together.
+* ``faults``: the pager's misses and the kernel's major faults. Reads and writes are those of swap.
+* ``block_requests``: all requests that the drive of the swap file completed during the run, by any
+  program; null if its file system has no drive.
+* ``zero_pages_not_written``: pages that were evicted without a write, because they held only zeros.
+* ``limit_bytes``: the kernel's limit of its cgroup.
+* ``problem``: the reason if a run has no numbers.
+* ``device_reads``: the processes whose memory devices may have written to unseen by the pager.
+* ``unpaged_bytes``: unpaged memory of the process that has most of it.
 """
 
 COMPARED_SAMPLE_SCHEMA: Mapping[str, type[pl.DataType]] = {

@@ -174,7 +174,7 @@ def _life(row: dict[str, Any]) -> str:
 
 
 def years_text(years: float) -> str:
-    """Return a time in the largest unit of which it has one."""
+    """Return a time in the largest unit that fits in it."""
     time, unit = years, "years"
     for smaller, per in (("days", 365), ("hours", 24), ("minutes", 60), ("seconds", 60)):
         if time < 1:

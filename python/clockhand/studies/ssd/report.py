@@ -74,13 +74,21 @@ class _Section:
 
     Attributes:
         slug: Its name in files and on the page.
+
         label: What it is of.
+
         summary: What stands below the heading.
+
         series: The buffers, without their sizes.
+
         records: The values of figures over sizes.
+
         wear: The values of the figure of wear.
+
         timed: The tables of time, if the run was timed.
+
         values: The values of the figures of time.
+
         frontier: Of a recommendation, the least that a buffer of at most each size needs.
     """
 
@@ -96,7 +104,7 @@ class _Section:
 
     @property
     def measures(self) -> list[Measure]:
-        """What figures over sizes show; those that have a frontier lead."""
+        """Measures of the figures over sizes, those with a frontier first."""
         drawn = [
             replace(measure, has_bound=bool(self.frontier) and measure.field in FRONTIER_FIELDS)
             for measure in drawable(MEASURES, self.records)
@@ -115,9 +123,13 @@ def render(
 
     Args:
         run: What was run.
+
         highlight: Buffers, without their sizes, that are emphasised besides the best.
+
         sizes: Of a recommendation, what is best at each size.
+
         answer: Its sentences, which lead the report.
+
         intervals: The rows of intervals, if they were asked for.
     """
     rows, facts = run.rows, run.facts

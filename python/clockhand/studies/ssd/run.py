@@ -26,14 +26,21 @@ class SsdRun(SsdTables, ReportedRows):
     Attributes:
         rows: One row per cell, in the order trace, drive, buffer, arrivals, with the columns of
             :data:`SSD_SCHEMA`. Counts are of pages, but for batches and erases (blocks).
+
         wear: How many blocks of each cell's drive were erased how often.
+
         classes: Of timed runs, reads and writes by latency: how many took at most ``most_us`` and
             longer than the class before, and what they waited for together.
+
         moments: Of timed runs, stretches of the same length: the reads and writes completed in
             each, what they waited for together, and what was decided.
+
         parts: Of timed runs, the share of time in which front end, channels and dies were busy.
+
         facts: Command, version, trace hashes, drives and buffers, for a report.
+
         warnings: What the readers passed over or assumed, one sentence each.
+
         cells: The same as ``rows``; with ``every`` these are of intervals, and the cells are here.
     """
 
@@ -99,8 +106,7 @@ def _beside() -> Mapping[str, pl.DataType]:
 
 
 def _kept(rows: pl.DataFrame) -> Mapping[str, Any]:
-    """What stands beside rows that have it in columns of their own, as the engine's result has
-    it."""
+    """The engine's tables beside the rows, rebuilt from rows that hold them in columns."""
     rows = rows.with_row_index("row")
     wear = rows.select(
         "row", pl.col("wear_erases").alias("erases"), pl.col("wear_blocks").alias("blocks")

@@ -37,7 +37,7 @@ DETAILS: Mapping[str, Columns] = {
 
 @dataclass(frozen=True)
 class SsdTables:
-    """What a report of a run is made of; :class:`SsdRun` describes the tables."""
+    """Contents of a run's report; :class:`SsdRun` describes the tables."""
 
     rows: pl.DataFrame
     wear: pl.DataFrame

@@ -1,4 +1,4 @@
-"""What a timed run says, in sentences: who is fast, what slow requests wait for, what is busy."""
+"""Findings of a timed run, in sentences: fast buffers, waits of slow requests, busy parts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,7 +24,7 @@ SAID = {
     "host": "waiting in the host's queue", "front": "waiting for the front end",
     "buffer": "waiting for a place in the buffer", "flash": "waiting for other work of the die",
 }  # fmt: skip
-"""What sentences call waits whose names in figures are too short for them."""
+"""Longer names of waits for sentences."""
 
 
 def of_time(rows: pl.DataFrame, where: str, classes: pl.DataFrame | None) -> list[str]:
@@ -142,7 +142,7 @@ def _saturated(rows: pl.DataFrame, where: str) -> list[str]:
 
 
 def of_windows(rows: pl.DataFrame, where: str) -> list[str]:
-    """Say in which window of each run of one trace on one drive requests are slowest."""
+    """Name the slowest window of requests, for each run of one trace on one drive."""
     sentences = []
     key = _key(rows)
     if key is None:

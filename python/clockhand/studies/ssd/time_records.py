@@ -1,4 +1,4 @@
-"""What the figures of timed runs show, as records: a place is chosen, and tables become values."""
+"""Records for the figures of timed runs: a place is chosen, and tables become values."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -32,14 +32,14 @@ def load_of(arrivals: str) -> tuple[str, float]:
 
 @dataclass(frozen=True)
 class Place:
-    """Where buffers are compared in detail: a size, and arrivals."""
+    """The place of a detailed comparison of buffers: a size, and arrivals."""
 
     pages: int
     arrivals: str
 
 
 def timed_place(cells: pl.DataFrame) -> Place | None:
-    """Return the middle size, and the most load under which no buffer of that size is saturated.
+    """Return the middle size, and the highest load that saturates no buffer of that size.
 
     Args:
         cells: The rows of one trace on one drive, of whole runs or of windows.
@@ -62,8 +62,11 @@ class Timed:
 
     Attributes:
         place: The size and the arrivals.
+
         series: The buffers, the one with the shortest p99 of writes (else of reads) first.
+
         loads: The rows of the size under every load.
+
         windows: The rows of windows, if rows are of windows.
     """
 
@@ -82,7 +85,7 @@ class Timed:
 
     @property
     def ops(self) -> list[str]:
-        """What there is of reads and writes."""
+        """The operations that occur: reads, writes or both."""
         return [op for op in OPS if not self.of(self.classes, op).is_empty()]
 
 
@@ -206,7 +209,7 @@ def _at_moment(
 
 
 def load_records(timed: Timed) -> tuple[str, list[Record]]:
-    """Return the kind of load of which there are most, and what each buffer does under each."""
+    """Return the most frequent kind of load, and each buffer's results under each of its loads."""
     kinds = [load_of(arrivals)[0] for arrivals in unique(timed.loads["arrivals"])]
     kind = max(unique(kinds), key=kinds.count) if kinds else "trace"
     if kinds.count(kind) < 2:

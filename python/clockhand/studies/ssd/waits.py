@@ -15,7 +15,7 @@ CAUSES = {
 """What figures call what requests wait for."""
 
 TAIL = 0.99
-"""What figures and sentences say of slow requests is said of those that reach p99."""
+"""The quantile from which figures and sentences call requests slow."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Tail:
 
 
 def tail(classes: pl.DataFrame) -> Tail | None:
-    """Return the slowest requests of some classes; none where there are no requests."""
+    """Return the slowest requests of some classes; none without requests."""
     ordered = classes.sort("most_us").with_columns(pl.col("requests").cum_sum().alias("up_to"))
     if ordered.is_empty():
         return None

@@ -18,7 +18,7 @@ RATIOS = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 """Prices of a slow access, in fast ones, that figures show."""
 
 FINE_RATIOS = tuple(1.02**step for step in range(1, 350))
-"""Prices at which it is tried whether migration pays: up to about 1000."""
+"""Prices that are tried to find where migration pays: up to about 1000."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,11 @@ class Priced:
 
     Attributes:
         fast_ns: The access time with fast memory alone.
+
         ratio: The price of a slow access, in fast ones, for the reads and writes of the trace.
+
         slow_ns: What slow memory adds to the access time at that price.
+
         other_ns: Migrations, overhead and storage.
     """
 

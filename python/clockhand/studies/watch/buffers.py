@@ -22,9 +22,13 @@ class BufferCourse:
 
     Attributes:
         buffer: The buffer as it was named.
+
         row: What ``ssd`` gives of the whole course, by the names of its columns.
+
         dram_capacity: Pages of DRAM.
+
         nvm_capacity: Pages of NVM; 0 if the buffer has none.
+
         steps_json: The steps as JSON text; see :attr:`steps`.
     """
 
@@ -36,15 +40,16 @@ class BufferCourse:
 
     @property
     def steps(self) -> list[dict[str, Any]]:
-        """One step per request.
+        """One step per request, a dictionary.
 
-        ``hit``, the memory in which the page was (``"dram"``, ``"nvm"``, ``None``); ``events``,
-        what came before the request was served, each with its ``action`` (``"flush"``: one batch to
-        flash; ``"migrate"``: from DRAM to NVM; ``"drop"``) and its ``pages`` (number, whether
-        dirty, where the content is, whether it stays); ``nvm_writes``; ``drive``, what the drive
-        did, in pages and erased blocks; ``dram_pages``, ``nvm_pages`` and ``dirty_pages`` after it;
-        ``lists`` and ``values``, the buffer's own, as the page of the buffer names them. A page of
-        a list has its number and its state: 1 for the reference bit, 4 if dirty, added up.
+        * ``hit``: the memory of the page, ``"dram"``, ``"nvm"`` or ``None``.
+        * ``events``: actions before the request was served. Each has an ``action`` (``"flush"``,
+          one batch to flash; ``"migrate"``, from DRAM to NVM; ``"drop"``) and its ``pages``: the
+          number, dirty or not, the memory of the content, and whether it stays.
+        * ``nvm_writes``, and ``drive``: the drive's work, in pages and erased blocks.
+        * ``dram_pages``, ``nvm_pages`` and ``dirty_pages`` after the request.
+        * ``lists`` and ``values``: the buffer's own, as the page of the buffer names them. A page
+          of a list has its number and its state: 1 for the reference bit, 4 if dirty, added up.
         """
         steps: list[dict[str, Any]] = json.loads(self.steps_json)
         return steps
@@ -57,9 +62,13 @@ class WatchedBuffers(Playing):
     Attributes:
         requests: What was asked of the drive (``"read"``, ``"write"``, ``"fua"``, ``"flush"``,
             ``"trim"``, ``"drain"``), and of which of its pages, if of one.
+
         pages_per_block: Pages of a block, as the buffers group them.
+
         courses: One per buffer.
+
         facts: Command, version, trace hash, drive and buffers.
+
         warnings: What the reader passed over or assumed, one sentence each.
     """
 
@@ -93,10 +102,14 @@ def watch_buffers(
     Args:
         trace: The trace, as :class:`Trace` or as a path. Of a path the first 1,000 requests are
             taken if ``limit`` is not given.
+
         buffers: One or two, with their size and parameters, such as
-            ``"clock-dnv:total=12,dram_share=0.5"``; ``total`` is in pages, bytes with a unit or a
-            share of the footprint, at most 1,024 pages, and times the requests at most 2,000,000.
+            ``"clock-dnv:total=12,dram_share=0.5"``. The size ``total`` is in pages, bytes with a
+            unit or a share of the footprint. It is at most 1,024 pages, and times the requests at
+            most 2,000,000.
+
         ssd: One drive with options, such as ``"dnv-textbook:pages_per_block=4"``, or a TOML file.
+
         options: As ``run_ssd`` has them, and how the trace is read.
 
     Returns:
