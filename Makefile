@@ -131,7 +131,7 @@ traces: setup ## Capture the committed traces again; needs valgrind and what tra
 	$(BIN)/python traces/servers/servers.py && $(BIN)/python traces/servers/calls/capture.py
 	$(BIN)/python traces/mobile/capture.py && $(BIN)/python traces/mobile/manifest.py
 
-site: setup .venv/site.stamp ## Build the site into target/site/html; open its index.html
+site: setup .venv/site.stamp ## Build the site into target/site/html; python -m http.server shows it
 	$(BIN)/python site/build.py target/site
 
 man: setup ## Write a manual page for each command into dist/man

@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal
 import clockhand
 from clockhand import _engine
 from clockhand.study.columns import ColumnParts, page, rows_as_columns, schema
-from clockhand.study.policies import told_by
+from clockhand.study.policies import kind_in_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -106,7 +106,7 @@ def test_the_kind_of_a_row_is_that_of_the_catalog() -> None:
     trace = clockhand.Trace.from_arrays(["R", "W"] * 50, [page % 7 * 4096 for page in range(100)])
     rows = clockhand.simulate(trace, policies=policies, frames=3, bound_effort=0)
     told = dict(rows.select("policy", "kind").iter_rows())
-    assert told == {name: told_by(name) for name in policies}
+    assert told == {name: kind_in_rows(name) for name in policies}
     assert set(told.values()) == {"bits", "access", "offline", "bound"}
     can_run = ["clock", "lru", "min"]
     for others in (

@@ -26,8 +26,7 @@ import sys
 for name in {libraries}:
     sys.modules[name] = None
 from clockhand.start import main
-sys.exit(main())
-"""
+sys.exit(main())"""
 
 
 WITHOUT = without(*DRAWING)

@@ -73,7 +73,7 @@ class Capture:
 
         exit_code: That of the command; negative if a signal ended it.
 
-        interrupted: Whether the command was told to end.
+        interrupted: Whether a signal asked the command to end.
 
         caches: The caches in words.
     """

@@ -74,7 +74,7 @@ class FileCapture:
 
         exit_code: That of the command; negative if a signal ended it.
 
-        interrupted: Whether the command was told to end.
+        interrupted: Whether a signal asked the command to end.
 
         calls: Reading and writing calls, O_DIRECT ones not among them.
 
@@ -187,16 +187,16 @@ class FollowedRun:
         Its calls are reported by the tool that it runs under, if the tool does so. The environment
         is added to ours.
         """
-        news, told = os.pipe()
+        news, writer = os.pipe()
         tracer = [sys.executable, "-P", "-m", "clockhand.capture.following"]
         with held_back() as early:
             # A signal between the start of the tracer and here would leave it running without us.
             process = subprocess.Popen(
-                [*tracer, str(log), str(told), calls, *command],
-                pass_fds=[told],
+                [*tracer, str(log), str(writer), calls, *command],
+                pass_fds=[writer],
                 env={**os.environ, **(environment or {})},
             )
-        os.close(told)
+        os.close(writer)
         deadline: float | None = None
         endings = iter((self._terminate, self._kill))
         try:
@@ -250,9 +250,9 @@ class FollowedRun:
         line, _, self._rest = self._rest.partition(b"\n")
         return self._take(json.loads(line))
 
-    def _take(self, told: dict[str, Any]) -> bool:
-        number = told.get("process", 0)
-        match told:
+    def _take(self, news: dict[str, Any]) -> bool:
+        number = news.get("process", 0)
+        match news:
             case {"done": _}:
                 return True
             case {"error": error}:

@@ -33,7 +33,7 @@ class TimelineCapture:
 
         exit_code: That of the command; negative if a signal ended it.
 
-        interrupted: Whether the command was told to end.
+        interrupted: Whether a signal asked the command to end.
 
         calls: Reading and writing calls, O_DIRECT ones not among them.
 

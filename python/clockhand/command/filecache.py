@@ -34,7 +34,7 @@ BreakEven = Annotated[
     bool,
     typer.Option(
         "--break-even",
-        help="Also tell after how many hits a block has paid on each device; needs no trace.",
+        help="Also show the hits after which a block has paid, for each device; needs no trace.",
     ),
 ]
 

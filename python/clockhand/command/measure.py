@@ -22,8 +22,8 @@ from clockhand.measure.run import (
 Place = Annotated[
     str | None,
     typer.Argument(
-        help="A folder on the storage to measure, or a file that does not exist; its file has no "
-        "name and leaves nothing behind."
+        help="A folder on the storage to measure, for a temporary file without a name; or a file "
+        "that does not exist."
     ),
 ]
 Memory = Annotated[
@@ -34,12 +34,12 @@ WriteToExisting = Annotated[
     bool,
     typer.Option(
         "--write-to-existing",
-        help="Overwrite the content of a file or block device that exists. It is lost.",
+        help="Overwrite a file or block device that exists. Its content is lost.",
     ),
 ]
 FileSize = Annotated[str, typer.Option(help="Bytes that requests go to, such as 1GiB.")]
-Operations = Annotated[int, typer.Option(help="How often each request is made, at most.")]
-Seed = Annotated[int, typer.Option(help="Where requests go, from 0.")]
+Operations = Annotated[int, typer.Option(help="The most repetitions of each request.")]
+Seed = Annotated[int, typer.Option(help="Seed of the places of requests, from 0.")]
 
 
 def register(app: typer.Typer) -> None:

@@ -24,7 +24,9 @@ Seed = Annotated[int, typer.Option(help="Seed of policies with random choices, f
 Jobs = Annotated[int | None, typer.Option(help="Threads, from 1 to 1024; all cores if not given.")]
 OutputFormat = Annotated[
     Format | None,
-    typer.Option("--format", help="How rows are written; table, or as the file's name ends."),
+    typer.Option(
+        "--format", help="Format of the rows; table, or by the ending of the file's name."
+    ),
 ]
 Out = Annotated[Path | None, typer.Option(help="Write the rows to this file.")]
 Report = Annotated[Path | None, typer.Option(help="Write a self-contained HTML report.")]

@@ -122,18 +122,18 @@ def print_rows(rows: Sequence[Record], facts: Facts, console: Console) -> None:
         groups.setdefault((row["trace"], *(row[name] for name in settings)), []).append(row)
     for (name, *values), group in groups.items():
         trace = traces[name, group[0]["page_bytes"]]
-        told = [f"device {group[0]['device_resolved']}"]
-        told += [
+        parts = [f"device {group[0]['device_resolved']}"]
+        parts += [
             f"{column} {value}"
             for column, value in zip(settings, values, strict=True)
             if column in varying and column != "device"
         ]
         estimate = estimate_note(group)
-        told += [estimate] if estimate else []
+        parts += [estimate] if estimate else []
         title = (
             f"{trace_label(name, facts)}: {trace['references']:,} references to "
             f"{trace['footprint_pages']:,} pages, {trace['write_references']:,} writes; "
-            f"{', '.join(told)}"
+            f"{', '.join(parts)}"
         )
         print_table(title, for_people(group), console)
         bracket = bracket_sentence(group)

@@ -38,7 +38,7 @@ Policy = Annotated[
     str | None,
     typer.Option(
         metavar="NAME[:p=v,...]",
-        help="A policy that needs no more than faults and bits. See: clockhand policies.",
+        help="A policy that works with faults and bits alone. See: clockhand policies.",
     ),
 ]
 Memory = Annotated[
@@ -80,8 +80,8 @@ Bits = Annotated[
     str,
     typer.Option(
         metavar="sensed|mapped",
-        help="How a policy sees hits. sensed: the kernel serves them, and the pager looks when the "
-        "policy asks; mapped: the pager serves them.",
+        help="Bits that show hits. sensed: the kernel serves hits, and the pager looks when the "
+        "policy asks; mapped: the pager serves hits by faults.",
     ),
 ]
 AddressSpace = Annotated[
@@ -148,7 +148,7 @@ def _run(
 ) -> None:
     """Run a program under a policy, on real memory, with a swap file of its own.
 
-    Its standard streams are untouched; what is said here goes to standard error. The exit code is
+    Its standard streams are untouched; Clockhand's messages go to standard error. The exit code is
     the program's.
     """
     _check(policy, swap, swap_limit, swap_in_ram, record, compare, repeat)

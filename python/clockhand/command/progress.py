@@ -23,9 +23,9 @@ class Lines:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._told = clock()
+        self._shown_at = clock()
         self._what = ""
-        self._began = self._told
+        self._began = self._shown_at
 
     def update(self, what: str, done: int, total: int) -> None:
         """Say how far something is, if nothing was said for ten seconds.
@@ -38,9 +38,9 @@ class Lines:
         now = self._clock()
         if what != self._what:
             self._what, self._began = what, now
-        if now - self._told < EVERY_SECONDS:
+        if now - self._shown_at < EVERY_SECONDS:
             return
-        self._told = now
+        self._shown_at = now
         if total <= 0:
             say(f"{what}: {done:,}")
             return
@@ -72,8 +72,8 @@ def shown_progress() -> Iterator[Watch]:
     if is_quiet():
         yield lambda _phase, _done, _total: None
     elif errors.is_terminal:
-        with terminal_bar(errors) as told:
-            yield told
+        with terminal_bar(errors) as on_progress:
+            yield on_progress
     else:
         lines = Lines()
         yield lambda phase, done, total: lines.update(LABELS[phase], done, total)

@@ -67,7 +67,7 @@ For = Annotated[
 Policy = Annotated[
     list[str] | None,
     typer.Option(
-        help="Choose from this one besides: FILE.py:CLASS, FILE.so:NAME, or "
+        help="Also choose from this one: FILE.py:CLASS, FILE.so:NAME, or "
         "NAME:parameter=value,... of the catalog."
     ),
 ]
@@ -93,7 +93,7 @@ Buffer = Annotated[
 ]
 Years = Annotated[
     float | None,
-    typer.Option(help="With --ssd: the smallest buffer with which the flash lives so long."),
+    typer.Option(help="With --ssd: the smallest buffer that makes the flash last this long."),
 ]
 
 ONLY_DRIVES = ("buffer", "years", "report", *OF_DRIVES)

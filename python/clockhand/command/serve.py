@@ -42,16 +42,16 @@ Buffer = Annotated[
 ]
 Disk = Annotated[Path, typer.Option(metavar="FILE", help="The disk: a file or a block device.")]
 Size = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="Make the disk with so many bytes: 2GiB.")
+    str | None, typer.Option(metavar="SIZE", help="Make the disk with this size: 2GiB.")
 ]
 Nvm = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="The file that stands for the NVM of clock-dnv and cbm."),
+    typer.Option(metavar="FILE", help="The file that holds the NVM of clock-dnv and cbm."),
 ]
 Socket = Annotated[Path | None, typer.Option(metavar="PATH", help="The Unix socket of clients.")]
 Listen = Annotated[str | None, typer.Option(metavar="ADDRESS:PORT", help="A TCP address instead.")]
 Export = Annotated[str, typer.Option(metavar="NAME", help="The name that clients ask for.")]
-ReadOnly = Annotated[bool, typer.Option("--read-only", help="No file changes by a byte.")]
+ReadOnly = Annotated[bool, typer.Option("--read-only", help="Refuse writes; no file changes.")]
 Connections = Annotated[int, typer.Option(help="The most clients at a time.")]
 AllowUser = Annotated[
     list[str] | None,
@@ -80,7 +80,7 @@ Record = Annotated[
     Path | None,
     typer.Option(metavar="FILE.parquet", help="Keep what enters the buffer as a trace for ssd."),
 ]
-Live = Annotated[bool, typer.Option("--live", help="Show each second what happens.")]
+Live = Annotated[bool, typer.Option("--live", help="Show the server's state each second.")]
 Metrics = Annotated[
     str | None,
     typer.Option(metavar="PATH|ADDRESS:PORT", help="Serve counts for Prometheus there."),

@@ -167,8 +167,8 @@ def print_intervals(run: Any, console: Console) -> None:
     leading = [*INTERVAL, *(name for name in run.leading if name != "trace")]
     for rows in run.rows.partition_by("trace", maintain_order=True):
         shown = rows.select(name for name in leading if name in rows.columns)
-        told = shown.select(column for column in shown if column.null_count() < len(column))
-        print_table(f"{trace_label(rows['trace'][0], run.facts)}, by interval", told, console)
+        filled = shown.select(column for column in shown if column.null_count() < len(column))
+        print_table(f"{trace_label(rows['trace'][0], run.facts)}, by interval", filled, console)
 
 
 def compared(study: Study[Any], options: dict[str, Any]) -> list[str]:

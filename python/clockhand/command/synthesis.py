@@ -29,7 +29,7 @@ def _synthesize(
         str | None, typer.Argument(metavar="OUT.parquet", help="The file to write.")
     ] = None,
     requests: Annotated[
-        str | None, typer.Option(help="How many requests, such as 20M; the recipe's if not given.")
+        str | None, typer.Option(help="Number of requests, such as 20M; the recipe's if not given.")
     ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Seed of all random choices; the recipe's, else 0.")

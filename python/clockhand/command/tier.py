@@ -14,7 +14,9 @@ from clockhand.study.facts import printable
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    summary = "Run traces on fast and slow memory: who lives where, what moves, how long it takes."
+    summary = (
+        "Run traces on fast and slow memory: which pages are fast, what moves, how long it takes."
+    )
     app.command(name="tier")(study_command("tier", TIER, summary, print_tables))
 
 

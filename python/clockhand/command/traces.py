@@ -28,7 +28,7 @@ STREAMS_SHOWN = 16
 """The most streams that are listed one by one."""
 OutputFormat = Annotated[
     Format | None,
-    typer.Option("--format", help="How the facts are written; table if not given."),
+    typer.Option("--format", help="Format of the facts; table if not given."),
 ]
 
 

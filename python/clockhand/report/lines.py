@@ -177,9 +177,9 @@ def cut_note(compared: Compared, measure: Measure) -> str:
     if not axis.is_cut:
         return errors_note(compared, measure)
     most = _beyond(compared, measure, axis)
-    told = ", ".join(f"{name} {ratio_text(value)}" for name, _, value in most[:MOST_NOTES])
+    outliers = ", ".join(f"{name} {ratio_text(value)}" for name, _, value in most[:MOST_NOTES])
     more = f" and {len(most) - MOST_NOTES} more" if len(most) > MOST_NOTES else ""
-    note = f"Cut at {ratio_text(axis.high)}; beyond it go, at most: {told}{more}."
+    note = f"Cut at {ratio_text(axis.high)}; beyond it go, at most: {outliers}{more}."
     return errors_note(compared, measure) + note
 
 
@@ -207,10 +207,10 @@ def _beyond(
             continue
         if name not in most or value > most[name][measure.field]:
             most[name] = record
-    told = [
+    outliers = [
         (name, record[compared.sizes.field], record[measure.field]) for name, record in most.items()
     ]
-    return sorted(told, key=lambda entry: -entry[2])
+    return sorted(outliers, key=lambda entry: -entry[2])
 
 
 @dataclass(frozen=True)
@@ -409,8 +409,8 @@ class _Lines:
             return []
         sizes = self.compared.sizes.sizes
         layers = []
-        told = _beyond(self.compared, self.measure, self.axis)[:MOST_NOTES]
-        for place, (name, size, value) in enumerate(told):
+        outliers = _beyond(self.compared, self.measure, self.axis)[:MOST_NOTES]
+        for place, (name, size, value) in enumerate(outliers):
             is_left = size <= sizes[len(sizes) // 2]
             text = f"{_short(name)} {ratio_text(value)}"
             mark = {

@@ -27,11 +27,11 @@ class OverTime:
 
     Attributes:
         measures: What is drawn, each with its value in terms of the columns of a row.
-        told_by: The columns that tell cells apart; a line is named by those that vary.
+        distinguished_by: The columns that tell cells apart; a line is named by those that vary.
     """
 
     measures: Sequence[tuple[Measure, pl.Expr]]
-    told_by: Sequence[str]
+    distinguished_by: Sequence[str]
 
     def parts(
         self, intervals: pl.DataFrame | None, facts: Facts | SsdRunFacts, before: Sequence[Part]
@@ -90,9 +90,9 @@ class OverTime:
         if intervals is None:
             return
         for rows in intervals.partition_by("trace", maintain_order=True):
-            told_by = [name for name in self.told_by if rows[name].n_unique() > 1]
+            varying = [name for name in self.distinguished_by if rows[name].n_unique() > 1]
             named = pl.concat_str(
-                [_named(name) for name in told_by] or [pl.lit("all references")], separator=", ",
+                [_named(name) for name in varying] or [pl.lit("all references")], separator=", ",
                 ignore_nulls=True,
             )  # fmt: skip
             values = {measure.field: value for measure, value in self.measures}

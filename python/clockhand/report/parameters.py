@@ -13,7 +13,7 @@ from clockhand.study.ranges import Family, families, is_of_window
 
 KEY = "io-time"
 MOST_SIZES = 6
-"""Lines of more memory sizes could not be told apart; the figure takes these, evenly chosen."""
+"""Lines of more memory sizes look alike; the figure takes these, evenly chosen."""
 REFERENCES = {OPTIMUM: "MIN", BOUND: "lower bound", "lru": "LRU"}
 """The policies that lines are compared with, by name."""
 PREDICTED = "predicted window"

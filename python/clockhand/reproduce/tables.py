@@ -172,7 +172,7 @@ def scenarios(swap: pl.DataFrame, buffers: pl.DataFrame, *, papers: Rows) -> pl.
     memory, files = (
         dict(rows.select("workload", "trace").unique().iter_rows()) for rows in (swap, buffers)
     )
-    rows = [(name, told, memory[name], files[name]) for name, told in papers]
+    rows = [(name, scenario, memory[name], files[name]) for name, scenario in papers]
     return literal(columns=("workload", "the paper's scenario", "memory", "files"), rows=rows)
 
 
@@ -329,12 +329,12 @@ def block_workloads(*parts: pl.DataFrame, papers: Rows) -> pl.DataFrame:
     traces = pl.concat(parts).unique("trace", keep="first", maintain_order=True)
     ours = []
     for row in traces.iter_rows(named=True):
-        told = f"stand-in for {row['workload']}" if row["workload"] else "real, not the paper's"
+        origin = f"stand-in for {row['workload']}" if row["workload"] else "real, not the paper's"
         reads = 10 * row["read_references"] / (row["read_references"] + row["write_references"])
         size = row["references"] / row["repetitions"] * row["page_bytes"] / 1e9
         footprint = row["footprint_pages"] * row["page_bytes"] / (1 << 20)
         ours.append((
-            f"{row['trace']} ({told})", f"{reads:.1f} : {10 - reads:.1f}", f"{size:.2f} GB",
+            f"{row['trace']} ({origin})", f"{reads:.1f} : {10 - reads:.1f}", f"{size:.2f} GB",
             f"{footprint:,.0f} MiB",
         ))  # fmt: skip
     columns = ("workload", "reads : writes", "size", "footprint")

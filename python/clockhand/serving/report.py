@@ -94,8 +94,8 @@ def _slow(row: Mapping[str, Any]) -> Iterator[str]:
         if row[f"{kind}_us_p99"] is not None
     }
     if known:
-        told = ", ".join(f"a {kind} at most {time_us:,.0f} µs" for kind, time_us in known.items())
-        yield f"In 99 of 100 cases took {told}."
+        times = ", ".join(f"a {kind} at most {time_us:,.0f} µs" for kind, time_us in known.items())
+        yield f"In 99 of 100 cases took {times}."
 
 
 def _times(rows: pl.DataFrame) -> pl.DataFrame:

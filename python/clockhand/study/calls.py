@@ -59,13 +59,13 @@ class Argument:
         keyword: Its name.
         type: What it takes.
         default: What it is if it is not given; ``inspect.Parameter.empty`` if it must be.
-        told: What it means.
+        help: What it means.
     """
 
     keyword: str
     type: Any
     default: object
-    told: str
+    help: str
 
     def parameter(self) -> inspect.Parameter:
         """Return it as signatures have it."""
@@ -75,7 +75,7 @@ class Argument:
     def entry(self) -> list[str]:
         """Return the lines of its entry in a docstring."""
         return textwrap.wrap(
-            f"{self.keyword}: {self.told}",
+            f"{self.keyword}: {self.help}",
             DOCSTRING_COLUMNS,
             initial_indent="    ",
             subsequent_indent="        ",
@@ -87,9 +87,11 @@ def argument(option: Option) -> Argument:
     """Return an option as the argument of a function."""
     kind = TYPES[option.kind]
     if option.required:
-        return Argument(option.keyword, kind, inspect.Parameter.empty, option.told)
+        return Argument(option.keyword, kind, inspect.Parameter.empty, option.python_help)
     may_be_none = option.value is None and option.kind != "format"
-    return Argument(option.keyword, kind | None if may_be_none else kind, option.value, option.told)
+    return Argument(
+        option.keyword, kind | None if may_be_none else kind, option.value, option.python_help
+    )
 
 
 RUN = (

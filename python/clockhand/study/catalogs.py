@@ -26,8 +26,8 @@ def policies(name: str) -> Page: ...
 def policies(name: str | None = None) -> pl.DataFrame | Page:
     """Return all policies: name, kind, parameters, summary and paper; or the page of one.
 
-    ``kind`` says what a policy must be told: ``bit-driven`` ones only of faults, so that they can
-    drive real memory; ``access-driven`` ones of every hit; ``offline`` ones of the future.
+    ``kind`` is the input of a policy. ``bit-driven`` ones need only faults, so that they can drive
+    real memory; ``access-driven`` ones need every hit; ``offline`` ones the future.
 
     Args:
         name: A policy whose page is wanted.

@@ -125,7 +125,7 @@ class SsdRunFacts(TypedDict):
 class PagedRunFacts(TypedDict):
     """Everything a reader needs to repeat a run of a real program; ``traces`` has its log, if kept.
 
-    ``notes`` says what the machine was told and what the numbers rest on, a sentence each.
+    ``notes`` has the machine's settings and the basis of the numbers, a sentence each.
     """
 
     command: str

@@ -61,7 +61,7 @@ class Option:
 
         help: What it means, for the command.
 
-        told: The same for Python.
+        python_help: The same for Python.
 
         words: The words of a ``word``.
 
@@ -79,7 +79,7 @@ class Option:
     kind: str
     default: str | None
     help: str
-    told: str
+    python_help: str
     words: tuple[str, ...] = ()
     least: int = 0
     most: int = 0
@@ -142,9 +142,9 @@ def options_of(study: str) -> Mapping[str, Option]:
 
 def _option(declared: Mapping[str, Any]) -> Option:
     """Return an option; its text has a paragraph for the command, and perhaps one for Python."""
-    help, _, told = declared["help"].partition("\n\n")
+    help, _, python_help = declared["help"].partition("\n\n")
     words = tuple(declared.get("words", ()))
-    texts = {"help": _one_line(help), "told": _one_line(told or help)}
+    texts = {"help": _one_line(help), "python_help": _one_line(python_help or help)}
     return Option(**{**declared, **texts, "words": words})
 
 

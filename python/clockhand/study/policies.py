@@ -45,12 +45,12 @@ def without(text: str, parameter: str) -> str:
 
 
 def kind_of(text: str) -> str | None:
-    """Return what a policy must be told, or ``bound``, as the catalog says; ``None`` if unknown."""
+    """Return the kind of a policy in the catalog, or ``bound``; ``None`` if unknown."""
     return _kinds().get(name_of(text))
 
 
-def told_by(text: str) -> str | None:
-    """Return what the column ``kind`` of rows says of a policy, as the engine does; ``None`` if
+def kind_in_rows(text: str) -> str | None:
+    """Return the value of the column ``kind`` for a policy, as the engine does; ``None`` if
     unknown."""
     kind = kind_of(text)
     return {"bit-driven": "bits", "access-driven": "access"}.get(kind or "", kind)

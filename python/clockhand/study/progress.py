@@ -46,8 +46,8 @@ def watched(watch: Watching) -> Iterator[Watch | None]:
         if opened is None:
             yield None
         else:
-            with opened() as told:
-                yield told
+            with opened() as on_progress:
+                yield on_progress
 
 
 def _bar_here() -> Any:
@@ -118,7 +118,7 @@ def terminal_bar(console: Any = None) -> Iterator[Watch]:
     task = progress.add_task(LABELS["reading"], total=None)
     shown: list[str] = []
 
-    def told(phase: str, done: int, total: int) -> None:
+    def on_progress(phase: str, done: int, total: int) -> None:
         if not shown:  # A quick call shows nothing.
             progress.start()
         if shown != [phase]:
@@ -129,7 +129,7 @@ def terminal_bar(console: Any = None) -> Iterator[Watch]:
         )
 
     try:
-        yield told
+        yield on_progress
     finally:
         if shown:
             progress.stop()
@@ -142,7 +142,7 @@ def _marimo_bar() -> Iterator[Watch]:
     phases: list[str] = []
     reached = 0
 
-    def told(phase: str, done: int, total: int) -> None:
+    def on_progress(phase: str, done: int, total: int) -> None:
         nonlocal reached
         if phases[-1:] != [phase] and total:
             _leave(bars)
@@ -157,7 +157,7 @@ def _marimo_bar() -> Iterator[Watch]:
             reached = done
 
     try:
-        yield told
+        yield on_progress
     finally:
         _leave(bars)
 
@@ -173,7 +173,7 @@ def _jupyter_bar() -> Iterator[Watch]:
     display: Any = sys.modules["IPython"].display
     handles: list[Any] = []
 
-    def told(phase: str, done: int, total: int) -> None:
+    def on_progress(phase: str, done: int, total: int) -> None:
         value = f'value="{done}" max="{total}"' if total else ""
         share = f" {100 * done / total:.0f} %" if total else ""
         what = described(phase, done, total)
@@ -184,7 +184,7 @@ def _jupyter_bar() -> Iterator[Watch]:
             handles.append(display.display(page, display_id=True))
 
     try:
-        yield told
+        yield on_progress
     finally:
         if handles:
             handles[0].update(display.HTML(""))

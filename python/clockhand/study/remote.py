@@ -52,7 +52,7 @@ SPARE_BYTES = 64 * 2**20
 
 CHUNK_BYTES = 4 * 2**20
 UNTOLD_BYTES = 2**20
-"""After how much more the room is looked at again, where nothing told how much there will be."""
+"""Free space is checked again after this much more, if the size is unknown."""
 
 MOST_HELD = 256
 """Copies that a process keeps in use at most; those that it asked for longest ago are let go."""
@@ -107,7 +107,7 @@ def addresses(pattern: str) -> list[str]:
         raise UsageError(
             f"{pattern}: patterns need an address without @; name the files one by one"
         )
-    with _told(pattern):
+    with _named_in_errors(pattern):
         system.invalidate_cache()
         found = [str(one) for one in system.glob(path)]
     return sorted(f"{scheme}://{one.removeprefix('/')}" for one in found)
@@ -124,7 +124,7 @@ def fetched(address: str, watch: Watch | None = None) -> Fetched:
     the file cannot be read, changes during the download, or does not fit on the disk.
     """
     system, path = _opened(address)
-    with _told(address):
+    with _named_in_errors(address):
         info = _info(system, path)
     if info.get("type") == "directory":
         raise UsageError(f"{address} is a folder; name a file in it, or write {address}/*")
@@ -197,7 +197,7 @@ class RemoteFolder:
         Raises:
             ClockhandError: the store cannot be asked.
         """
-        with _told(self.address):
+        with _named_in_errors(self.address):
             self._system.invalidate_cache()
             found = self._system.glob(f"{self._path.rstrip('/')}/{pattern}", detail=True)
         return {path.rpartition("/")[2]: int(info["size"]) for path, info in found.items()}
@@ -208,7 +208,7 @@ class RemoteFolder:
         Raises:
             ClockhandError: it cannot be read.
         """
-        with _told(f"{self.address}/{name}"):
+        with _named_in_errors(f"{self.address}/{name}"):
             return bytes(self._system.cat_file(f"{self._path.rstrip('/')}/{name}"))
 
     def write(self, name: str, content: bytes) -> None:
@@ -217,7 +217,7 @@ class RemoteFolder:
         Raises:
             ClockhandError: it cannot be written.
         """
-        with _told(f"{self.address}/{name}"):
+        with _named_in_errors(f"{self.address}/{name}"):
             self._system.pipe_file(f"{self._path.rstrip('/')}/{name}", content)
 
 
@@ -268,7 +268,7 @@ def _web_options(scheme: str) -> dict[str, Any]:
 
 
 @contextmanager
-def _told(address: str) -> Iterator[None]:
+def _named_in_errors(address: str) -> Iterator[None]:
     """Name the address in what a store's package raises."""
     try:
         yield
@@ -304,8 +304,8 @@ def _info(system: Any, path: str) -> Mapping[str, Any]:
 def _content(info: Mapping[str, Any]) -> str:
     """Return what changes with the content of a file, as far as its store tells."""
     known = {name: str(info[name]) for name in CONTENT_FACTS if info.get(name) is not None}
-    told = json.dumps({**known, "size": info.get("size")}, sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
+    identity = json.dumps({**known, "size": info.get("size")}, sort_keys=True)
+    return hashlib.sha256(identity.encode()).hexdigest()[:16]
 
 
 def _file_name(address: str) -> str:
@@ -438,7 +438,7 @@ def _download(
     try:
         with streamed(place) as copy, _opened_file(system, path, address, options) as source:
             while True:
-                with _told(address):
+                with _named_in_errors(address):
                     chunk = source.read(CHUNK_BYTES)
                 done += len(chunk)
                 if not chunk or (size is not None and done > size):
@@ -449,7 +449,7 @@ def _download(
                 copy.write(chunk)
                 if watch is not None:
                     watch("downloading", done, size or 0)
-            with _told(address):
+            with _named_in_errors(address):
                 is_same = _content(_info(system, path)) == _content(info)
             if not is_same or (size is not None and done != size):
                 raise ClockhandError(
@@ -467,7 +467,7 @@ def _download(
 
 @contextmanager
 def _opened_file(system: Any, path: str, address: str, options: Mapping[str, Any]) -> Iterator[Any]:
-    with _told(address):
+    with _named_in_errors(address):
         file = system.open(path, "rb", **options)
     try:
         yield file

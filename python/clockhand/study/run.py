@@ -168,16 +168,16 @@ class Study(Generic[Result]):
         """
         return self.completed(checked(self.name, given))
 
-    def told_options(self, options: Mapping[str, Any], jobs: int | None) -> dict[str, Any]:
+    def fact_options(self, options: Mapping[str, Any], jobs: int | None) -> dict[str, Any]:
         """Return the options that facts tell of beside what the rows name."""
         declared = options_of(self.name)
-        told = {
+        shown = {
             name: value
             for name, value in options.items()
             if declared[name].kind not in ("list", "names", "sizes")
             and name not in ("seed", "page_size")
         }
-        return {**told, "jobs": jobs}
+        return {**shown, "jobs": jobs}
 
     def page_bytes(self, rows: Records) -> int:
         """Return the bytes of a page of rows; 0 if there are none."""
@@ -204,7 +204,7 @@ class Study(Generic[Result]):
         return run_facts(
             command=command,
             seed=options["seed"],
-            options=self.told_options(options, jobs),
+            options=self.fact_options(options, jobs),
             traces=(trace_facts(trace, page_bytes) for trace in result["traces"]),
             **{
                 self.devices: _each_once(result[self.devices]),
@@ -258,9 +258,9 @@ def run_study(
     """
     options = study.options(given)
     check_jobs(jobs)
-    with watched(watch) as told:
-        trace_sources = sources(traces, watch=told, **reading)
-        result = study.engine(trace_sources, options, jobs=jobs, watch=told)
+    with watched(watch) as on_progress:
+        trace_sources = sources(traces, watch=on_progress, **reading)
+        result = study.engine(trace_sources, options, jobs=jobs, watch=on_progress)
     if command is None:
         names = [source.name for source in trace_sources]
         command = _equivalent(study, names, given, {**reading_options(reading), **(beside or {})})

@@ -19,6 +19,6 @@ def estimate_note(rows: Sequence[Mapping[str, Any]]) -> str | None:
     if not shares or shares == [1.0]:
         return None
     replicates = max(row["replicates"] for row in rows)
-    told = ", ".join(f"{100 * share:.3g} %" for share in shares if share < 1)
+    rates = ", ".join(f"{100 * share:.3g} %" for share in shares if share < 1)
     rest = "; cells with the share 1 are exact" if shares[-1] == 1.0 else ""
-    return f"estimated from {replicates} samples of {told} of the pages{rest}"
+    return f"estimated from {replicates} samples of {rates} of the pages{rest}"

@@ -75,7 +75,7 @@ def _matching(option: str, entry: str, names: Sequence[str]) -> list[str]:
 
 
 MOST_HIGHLIGHTED = 6
-"""More lines than these cannot be told apart at a glance."""
+"""The eye cannot distinguish more lines at a glance."""
 
 
 def highlighted(texts: Sequence[str] | None, given: Sequence[str]) -> list[str]:

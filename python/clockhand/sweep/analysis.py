@@ -181,8 +181,8 @@ def analyse(rows: pl.DataFrame, analysis: Analysis, layout: Layout = PAGES) -> p
 
 def _with_reference(rows: pl.DataFrame, value: str, policy: str, layout: Layout) -> pl.DataFrame:
     """Add the value of one contender's row that differs in nothing else."""
-    told = layout.setting(rows) if "cell" in rows.columns else rows.select([])
-    setting = told.rename(lambda name: f"option {name}")
+    settings = layout.setting(rows) if "cell" in rows.columns else rows.select([])
+    setting = settings.rename(lambda name: f"option {name}")
     rows = rows.hstack(setting)
     options = [name for name in layout.key if name in layout.options]
     of_cell = ("trace", "view", *layout.order, *layout.within, *options, *setting.columns)

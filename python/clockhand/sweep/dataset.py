@@ -24,7 +24,7 @@ from clockhand import _engine
 from clockhand._engine import ClockhandError, UsageError
 from clockhand.studies.ssd.tables import DETAILS
 from clockhand.study.files import plain, publish, remove_leftovers
-from clockhand.study.policies import name_of, told_by
+from clockhand.study.policies import kind_in_rows, name_of
 from clockhand.study.remote import RemoteFolder, is_address, local_path, private_folder
 from clockhand.study.run import Columns, Study
 from clockhand.study.sampling import SAMPLE_COLUMNS
@@ -154,8 +154,8 @@ class Dataset:
         """
         buffer = io.BytesIO()
         frame = pl.DataFrame(rows, schema=self.layout.schema)
-        told = {**facts, "study": self.layout.study.name}
-        frame.write_parquet(buffer, metadata={FACTS: json.dumps(told)})
+        stored = {**facts, "study": self.layout.study.name}
+        frame.write_parquet(buffer, metadata={FACTS: json.dumps(stored)})
         content = buffer.getvalue()
         part = self.folder / f"part-{_checksum(io.BytesIO(content))}.parquet"
         if self._remote is not None:
@@ -323,7 +323,7 @@ class Dataset:
             cells = cells.with_columns(pl.Series("policy_place", places))
         cells = cells.sort("trace", "trace_sha256", "view", *self.layout.order)
         facts = merged((self._facts_of(part) for part in parts), self.layout, cells)
-        return _told_apart(cells.select(*self.layout.schema), facts)
+        return _distinguished(cells.select(*self.layout.schema), facts)
 
 
 def _study_of(facts: Mapping[str, Any]) -> str:
@@ -364,7 +364,7 @@ def _read_part(part: BinaryIO, layout: Layout, wanted: Columns) -> pl.DataFrame:
     ]
     cells = cells.with_columns(*defaults, *newer)
     if "kind" in wanted and "kind" not in cells.columns:
-        kinds = [told_by(text) for text in cells["policy"]]
+        kinds = [kind_in_rows(text) for text in cells["policy"]]
         cells = cells.with_columns(pl.Series("kind", kinds, pl.String))
     return cells.select(pl.col(name).cast(kind) for name, kind in wanted.items())
 
@@ -429,16 +429,16 @@ def distinct(facts: Sequence[Any], kind: str, by: Sequence[str]) -> list[Any]:
     return list({tuple(entry[name] for name in by): entry for entry in entries}.values())
 
 
-def _told_apart(cells: pl.DataFrame, facts: Any) -> tuple[pl.DataFrame, Any]:
+def _distinguished(cells: pl.DataFrame, facts: Any) -> tuple[pl.DataFrame, Any]:
     digests: dict[str, set[str]] = {}
     for name, digest in cells.select("trace", "trace_sha256").unique().iter_rows():
         digests.setdefault(name, set()).add(digest)
 
-    def told(name: str, digest: str) -> str:
+    def named(name: str, digest: str) -> str:
         several = len(digests.get(name, ())) > 1
         return f"{name} ({digest[:FIRST_DIGITS]})" if several else name
 
     for trace in facts["traces"]:
-        trace["name"] = told(trace["name"], trace["sha256"])
-    names = [told(*pair) for pair in cells.select("trace", "trace_sha256").iter_rows()]
+        trace["name"] = named(trace["name"], trace["sha256"])
+    names = [named(*pair) for pair in cells.select("trace", "trace_sha256").iter_rows()]
     return cells.with_columns(pl.Series("trace", names, dtype=pl.String)), facts

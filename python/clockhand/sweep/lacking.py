@@ -42,15 +42,15 @@ def task_of(
     kept: Iterable[Key],
 ) -> Task:
     """Return the task of one trace under settings of one view."""
-    told = experiment.trace_format
+    given = experiment.trace_format
     return Task(
         study=experiment.layout.study.name,
         trace=trace,
         trace_sha256=digest,
-        trace_format=None if told == DETECTED else told,
-        told_format=told,
+        trace_format=None if given == DETECTED else given,
+        key_format=given,
         view=None if view == OWN_VIEW else view,
-        told_view=view,
+        key_view=view,
         settings=tuple(dict(setting.options) for setting in settings),
         kept=frozenset(kept),
         scratch=experiment.scratch,

@@ -141,7 +141,7 @@ class Layout(ABC):
             UsageError: the options are unusable on such a trace.
         """
 
-    def told(self, options: Options) -> Mapping[str, Any] | None:
+    def known_facts(self, options: Options) -> Mapping[str, Any] | None:
         """Return the facts of devices and contenders, if they are known without a trace."""
         return None
 
@@ -211,7 +211,7 @@ class PagesLayout(Layout):
         """Which pages are followed: another seed draws others."""
         return None if sample is None else f"{sample} seed {options['seed']}"
 
-    def told(self, options: Options) -> Mapping[str, Any] | None:
+    def known_facts(self, options: Options) -> Mapping[str, Any] | None:
         """Return the facts of the device and the policies."""
         plan = _engine.plan_cells(options, footprint_pages=None)
         return {"devices": [plan["device"]], "policies": plan["policies"]}
@@ -283,7 +283,7 @@ class GridLayout(Layout):
         cells = [json.loads(text) for text in rows["cell"]]
         names = [name for name in self.options if name not in listed]
         return pl.DataFrame(
-            {name: [_told(cell.get(name, self._absent(name))) for cell in cells] for name in names},
+            {name: [_text(cell.get(name, self._absent(name))) for cell in cells] for name in names},
             schema=dict.fromkeys(names, pl.String),
         )
 
@@ -394,7 +394,7 @@ class LocalityLayout(GridLayout):
         return list(self._look.labels)
 
 
-def _told(value: object) -> str | None:
+def _text(value: object) -> str | None:
     return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -265,8 +265,8 @@ class _Run:
 
     def _show_download(self, phase: str, done: int, total: int) -> None:
         if self._watch is not None:
-            told = f"{self._trace}, {described(phase, done, total)}"
-            self._watch(told, self.done + self._unwritten_cells, self.total)
+            text = f"{self._trace}, {described(phase, done, total)}"
+            self._watch(text, self.done + self._unwritten_cells, self.total)
 
     def _run_trace(self, trace: str, following: str | None) -> list[_Group]:
         """Compute a trace's missing cells, and read the following trace at the same time."""
@@ -347,14 +347,14 @@ class _Run:
             return True
         facts = self.dataset.facts()
         study = self.layout.study
-        told = {kind: {entry["name"] for entry in distinct(facts, kind, ("name",))}
+        known = {kind: {entry["name"] for entry in distinct(facts, kind, ("name",))}
                 for kind in (study.devices, study.contenders)}  # fmt: skip
         is_read = any(trace["sha256"] == digest for fact in facts for trace in fact["traces"])
         compared = [] if study.contender is None else setting.options[study.contender]
         return (
             is_read
-            and told[study.devices].issuperset(files_of(setting.options))
-            and told[study.contenders].issuperset(compared)
+            and known[study.devices].issuperset(files_of(setting.options))
+            and known[study.contenders].issuperset(compared)
         )
 
     def _run_task(
@@ -363,7 +363,7 @@ class _Run:
         self.dataset.check_writable()
         run = Run(task, self._jobs, lambda *_: self._show(), self._last)
         groups = []
-        told = 0
+        shown = 0
         for position, of_all in enumerate(positions):
             setting = self.experiment.settings[of_all]
             self._facts = self._facts_of({})
@@ -392,8 +392,8 @@ class _Run:
                 self._read_beside(run, following)
             run.setting(position, keep, self._know)
             self.flush()
-            self._warnings += run.notes[told:]
-            told = len(run.notes)
+            self._warnings += run.notes[shown:]
+            shown = len(run.notes)
             task = run.with_kept(place for place in planned)
             groups.append(_Group(task, setting, cells))
         return groups
@@ -420,12 +420,12 @@ class _Run:
             for name, value in setting.options.items()
             if value != options[name]
         }
-        told = study.told_options(options, self._jobs)
+        stated = study.fact_options(options, self._jobs)
         lists: dict[str, Any] = {"traces": [], study.devices: [], study.contenders: [], **known}
         return run_facts(
             command=self._command,
             seed=options["seed"],
-            options={name: value for name, value in told.items() if name not in varying},
+            options={name: value for name, value in stated.items() if name not in varying},
             **lists,
         )
 
@@ -467,7 +467,9 @@ class _Run:
             if not self.layout.depends_on_footprint
             or facts["page_bytes"] in set(rows["page_bytes"])
         ]  # fmt: skip
-        plans = [self.layout.told(dict(setting.options)) for setting in self.experiment.settings]
+        plans = [
+            self.layout.known_facts(dict(setting.options)) for setting in self.experiment.settings
+        ]
         known = [*kept, *(plan for plan in plans if plan is not None)]
         wanted = {
             name for setting in self.experiment.settings for name in files_of(setting.options)

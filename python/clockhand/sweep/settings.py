@@ -25,14 +25,14 @@ def with_settings_named(rows: pl.DataFrame, facts: Any, layout: Layout) -> tuple
     varying = [column for column in settings if column.n_unique() > 1]
     if not varying:
         return rows, facts
-    told = pl.DataFrame(varying).rename(key_of)
+    renamed = pl.DataFrame(varying).rename(key_of)
     labels = [
         ", ".join(
             f"{name} {value}"
             for name, value in row.items()
             if value is not None and (name, value) != ("view", OWN_VIEW)
         )
-        for row in told.iter_rows(named=True)
+        for row in renamed.iter_rows(named=True)
     ]
     names = [
         f"{name} ({label})" if label else name

@@ -90,11 +90,11 @@ class Task:
 
         trace_format: Its format; found by content if ``None``.
 
-        told_format: What its cells' keys call the format.
+        key_format: What its cells' keys call the format.
 
         view: What store-miss fills count as; the trace's own if ``None``.
 
-        told_view: What its cells' keys call the view.
+        key_view: What its cells' keys call the view.
 
         settings: The options of each setting.
 
@@ -115,9 +115,9 @@ class Task:
     trace: str
     trace_sha256: str
     trace_format: str | None
-    told_format: str
+    key_format: str
     view: str | None
-    told_view: str
+    key_view: str
     settings: tuple[Options, ...]
     kept: frozenset[Key] = frozenset()
     scratch: str | None = None
@@ -139,8 +139,8 @@ class Task:
         return {
             **cell.key,
             "trace_sha256": self.trace_sha256,
-            "trace_format": self.told_format,
-            "view": self.told_view,
+            "trace_format": self.key_format,
+            "view": self.key_view,
             "interval": None,
             "numbers_version": _engine.NUMBERS_VERSION,
         }
@@ -222,7 +222,7 @@ class Computed:
 _LAST_TRACE = LastTrace()
 
 
-Told = Callable[[Sequence[tuple[Cell, dict[str, Any]]]], None]
+OnCells = Callable[[Sequence[tuple[Cell, dict[str, Any]]]], None]
 """Is given cells with their rows as they are finished."""
 
 Known = Callable[[Mapping[str, Any]], None]
@@ -293,11 +293,11 @@ class Run:
         read = self._read(options)
         return layout.cells(options, read["footprint_pages"])
 
-    def setting(self, setting: int, told: Told, known: Known) -> None:
+    def setting(self, setting: int, on_cells: OnCells, known: Known) -> None:
         """Compute the cells of a setting that are not kept."""
         options = self._task.settings[setting]
         missing = self._task.missing(self.cells(setting))
-        keep = partial(self._keep, missing, told)
+        keep = partial(self._keep, missing, on_cells)
         if self._task.layout.depends_on_footprint:
             self._simulate(options, missing, keep, known)
             return
@@ -321,7 +321,7 @@ class Run:
         self._check(read)
         known(
             {
-                "traces": [self._told(read, _page_bytes(options, result))],
+                "traces": [self._facts(read, _page_bytes(options, result))],
                 study.devices: result[study.devices],
                 study.contenders: result[study.contenders],
                 **self._windows(options, {row["frames"] for row in rows if "frames" in row}),
@@ -329,7 +329,10 @@ class Run:
         )
 
     def _keep(
-        self, missing: Sequence[Cell], told: Told, finished: Iterable[tuple[int, dict[str, Any]]]
+        self,
+        missing: Sequence[Cell],
+        on_cells: OnCells,
+        finished: Iterable[tuple[int, dict[str, Any]]],
     ) -> None:
         """The engine tells of cells by position, of all or of the missing ones."""
         task = self._task
@@ -346,7 +349,7 @@ class Run:
                 )
             interval = {"interval": row.get("interval")}
             done.append((cell, {**row, **task.key(cell), **interval, **own}))
-        told(done)
+        on_cells(done)
 
     def _simulate(
         self,
@@ -360,7 +363,7 @@ class Run:
         # Facts that are known before the cells run are kept with the first of them.
         known(
             {
-                "traces": [self._told(read, int(options["page_size"]))],
+                "traces": [self._facts(read, int(options["page_size"]))],
                 "devices": [plan["device"]],
                 "policies": plan["policies"],
                 **self._windows(options, {cell.key["frames"] for cell in missing}),
@@ -432,7 +435,7 @@ class Run:
         if not self.notes:
             self.notes += [f"{task.trace}: {note}" for note in reading_notes(read)]
 
-    def _told(self, read: Mapping[str, Any], page_bytes: int) -> dict[str, Any]:
+    def _facts(self, read: Mapping[str, Any], page_bytes: int) -> dict[str, Any]:
         return {**trace_facts(read, page_bytes), "name": self._task.trace}
 
 

@@ -195,8 +195,8 @@ class Trace:
             UsageError: no trace is given, or the order is unknown.
         """
         reading = cast(Reading, {**file, "as_one": True, "order": order})
-        with watched(watch) as told:
-            [trace] = as_traces(traces, watch=told, **reading)
+        with watched(watch) as on_progress:
+            [trace] = as_traces(traces, watch=on_progress, **reading)
         return trace
 
     def __reduce__(self) -> tuple[Callable[..., "Trace"], tuple[Any, ...]]:
@@ -261,8 +261,8 @@ class Trace:
             UsageError: the format is unknown.
             ClockhandError: the trace cannot be read.
         """
-        with watched(watch) as told:
-            return _engine.read_trace(self._source, told)
+        with watched(watch) as on_progress:
+            return _engine.read_trace(self._source, on_progress)
 
     @in_python(renamed=OF_TRACE)
     def info(self, *, page_size: int | str = 4096, watch: Watching = None) -> dict[str, Any]:
@@ -284,8 +284,8 @@ class Trace:
             ClockhandError: the trace cannot be read.
         """
         page_bytes = _engine.parse_page_bytes(str(page_size))
-        with watched(watch) as told:
-            return _engine.trace_info(self._source, page_bytes, told)
+        with watched(watch) as on_progress:
+            return _engine.trace_info(self._source, page_bytes, on_progress)
 
 
 def _joined(parts: list[Trace], order: str) -> Trace:
@@ -337,8 +337,8 @@ def _here(path: str | os.PathLike[str], watch: Watching = None) -> str | os.Path
     local = local_path(path)
     if local is not None:
         return local
-    with watched(watch) as told:
-        return fetched(path, told)
+    with watched(watch) as on_progress:
+        return fetched(path, on_progress)
 
 
 def _part(whole: Trace, part: Part) -> Trace:
@@ -388,8 +388,8 @@ def convert_traces(
         ClockhandError: a trace cannot be read, a request does not fit the format, or the file
             cannot be written.
     """
-    with watched(watch) as told:
-        trace_sources = sources(traces, watch=told)
+    with watched(watch) as on_progress:
+        trace_sources = sources(traces, watch=on_progress)
     if not trace_sources:
         raise _engine.UsageError(
             "a conversion needs traces and, after them, the file to write; "
@@ -397,9 +397,9 @@ def convert_traces(
         )
     refuse_overwriting({"the output": Path(out)}, (source.name for source in trace_sources))
     check_places([Path(out)])
-    with watched(watch) as told:
+    with watched(watch) as on_progress:
         return _engine.convert_trace(
-            trace_sources, os.fspath(out), list(labels), to=to, widen=widen, watch=told
+            trace_sources, os.fspath(out), list(labels), to=to, widen=widen, watch=on_progress
         )
 
 
@@ -482,8 +482,8 @@ def sources(
 
 def reading_options(reading: Reading) -> dict[str, object]:
     """Return the options of a command that reads traces in this way, by their names."""
-    told = {**reading, "trace_format": format_text(reading.get("trace_format"))}
-    options = {name: options_of("reading")[name].checked(value) for name, value in told.items()}
+    given = {**reading, "trace_format": format_text(reading.get("trace_format"))}
+    options = {name: options_of("reading")[name].checked(value) for name, value in given.items()}
     fetches = options.get("fetches")
     return {
         **options,

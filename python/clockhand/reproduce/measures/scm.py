@@ -46,7 +46,7 @@ def _us(time_us: float) -> str:
 def hits_that_pay(required_hits: pl.DataFrame, *, of: str, insert: str) -> Found:
     """Measure after how many hits a cached block pays on a device."""
     count = _hits_on(required_hits, of)[insert]
-    return Found([count or math.inf], _hits_table(required_hits), {"hits": _told(count)})
+    return Found([count or math.inf], _hits_table(required_hits), {"hits": _count_text(count)})
 
 
 def hits_that_pay_here(measured: Measured, *, hits: int) -> Found:
@@ -57,7 +57,7 @@ def hits_that_pay_here(measured: Measured, *, hits: int) -> Found:
         )
         for size, point in sorted(measured.read.items())
     }
-    lines = ((byte_text(size), _told(count)) for size, count in ours.items())
+    lines = ((byte_text(size), _count_text(count)) for size, count in ours.items())
     held = [count == hits for count in ours.values()]
     return Found(held, (("request", "hits that pay"), *lines), _machine(measured))
 
@@ -72,7 +72,7 @@ def _hits_that_pay(hit_us: float, storage_us: float, insert_us: float) -> int | 
 def always_pays(required_hits: pl.DataFrame, *, of: str, hits: int) -> Found:
     """Check that a device needs this number of hits, whatever inserting costs."""
     found = _hits_on(required_hits, of)
-    counts = " or ".join(sorted({_told(count) for count in found.values()}))
+    counts = " or ".join(sorted({_count_text(count) for count in found.values()}))
     held = [set(found.values()) == {hits}]
     return Found(held, _hits_table(required_hits), {"needed": counts})
 
@@ -86,10 +86,10 @@ def _hits_on(required_hits: pl.DataFrame, device: str) -> dict[str, int | None]:
 def _hits_table(required_hits: pl.DataFrame) -> Evidence:
     rows = required_hits.select("device", "insert", "required_hits").iter_rows()
     heads = ("device", "insertion", "hits that pay")
-    return (heads, *((device, insert, _told(count)) for device, insert, count in rows))
+    return (heads, *((device, insert, _count_text(count)) for device, insert, count in rows))
 
 
-def _told(count: int | None) -> str:
+def _count_text(count: int | None) -> str:
     return "no number" if count is None else str(count)
 
 
@@ -234,8 +234,8 @@ def _over_pages(rows: pl.DataFrame, column: str, index: str = "page_bytes") -> E
     if "storage_ratio" in rows.columns:
         chosen = chosen.filter(pl.col("storage_ratio") == rows["storage_ratio"].min())
     wide = chosen.sort(index).pivot("program", index=index, values=column)
-    name, told = ("page", byte_text) if index == "page_bytes" else ("entries", str)
-    lines = ((told(size), *map(percent, values)) for size, *values in wide.iter_rows())
+    name, size_text = ("page", byte_text) if index == "page_bytes" else ("entries", str)
+    lines = ((size_text(size), *map(percent, values)) for size, *values in wide.iter_rows())
     return ((name, *wide.columns[1:]), *lines)
 
 

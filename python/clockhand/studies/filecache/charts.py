@@ -43,7 +43,7 @@ OVER_TIME = OverTime(
             pl.col("time_us") / pl.col("references"),
         ),
     ),
-    told_by=("policy", "admission", "capacity", "device", "insert", "block_bytes"),
+    distinguished_by=("policy", "admission", "capacity", "device", "insert", "block_bytes"),
 )  # fmt: skip
 """What the rows of intervals show."""
 

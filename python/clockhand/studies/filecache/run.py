@@ -64,7 +64,7 @@ class FileCacheRun(ReportedRows):
         return figures | OVER_TIME.charts(self.intervals, self.facts)
 
 
-def _is_told_already(point: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
+def _is_repeated(point: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
     """The bound has one cell for all admissions."""
     return bool(point["policy"] == BOUND and point["admission"] != options["admission"][0])
 
@@ -75,7 +75,7 @@ FILE_CACHE = Study(
     made=lambda ran: FileCacheRun(ran.rows, ran.facts, ran.warnings, ran.cells),
     grid=("page_size", "capacity", "policy", "admission", "device", "insert"),
     page_column="block_bytes",
-    repeats=_is_told_already,
+    repeats=_is_repeated,
 )
 
 

@@ -30,7 +30,7 @@ OVER_TIME = OverTime(
             pl.col("write_references") / pl.col("references"),
         ),
     ),
-    told_by=("page_bytes",),
+    distinguished_by=("page_bytes",),
 )  # fmt: skip
 """What the table of intervals shows."""
 

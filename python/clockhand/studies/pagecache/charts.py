@@ -43,7 +43,7 @@ OVER_TIME = OverTime(
             pl.col("dirty_pages_mean"),
         ),
     ),
-    told_by=("policy", "frames", "device", "file_device"),
+    distinguished_by=("policy", "frames", "device", "file_device"),
 )  # fmt: skip
 """What the rows of intervals show."""
 

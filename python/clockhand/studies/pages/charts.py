@@ -46,7 +46,7 @@ OVER_TIME = OverTime(
             pl.col("write_ios") / pl.col("references"),
         ),
     ),
-    told_by=("policy", "frames", "page_bytes", "device"),
+    distinguished_by=("policy", "frames", "page_bytes", "device"),
 )  # fmt: skip
 """What the rows of intervals show."""
 

@@ -105,12 +105,12 @@ class Recommendation:
         """Return what a notebook shows: the sentences, the figure and the situations."""
         from clockhand.report.notebook import shown
 
-        told = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences)
+        sentences = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences)
         situations = self.situations.select(
             "situation", "frames", "write_read_ratio", "best", "best_io_time_us",
             "recommended_io_time_us",
         )  # fmt: skip
-        return told + shown(situations, {"recommendation": self.specification()})
+        return sentences + shown(situations, {"recommendation": self.specification()})
 
 
 @dataclass(frozen=True)
@@ -190,9 +190,11 @@ def recommend(
         more=tuple(more),
     )
     question.plan()
-    with watched(watch) as told:
+    with watched(watch) as on_progress:
         candidates = [*_candidates(purpose), *more]
-        return question.answer(sources(trace, watch=told, **reading)[0], candidates, told)
+        return question.answer(
+            sources(trace, watch=on_progress, **reading)[0], candidates, on_progress
+        )
 
 
 def _more(policies: str | type | Sequence[str | type], purpose: str) -> list[str]:
@@ -293,7 +295,7 @@ class _Question:
         shown = pl.DataFrame([rows[name, asked] for name in names], schema=SCHEMA)
         warnings = [f"{source.name}: {note}" for note in reading_notes(facts)]
         halves = self._halves(source, facts["requests"], asked, candidates, watch)
-        return _told(self, situations, candidates, shown, warnings, halves)
+        return _answered(self, situations, candidates, shown, warnings, halves)
 
     def _halves(
         self,
@@ -376,7 +378,7 @@ def _with_cost_ratio(names: Iterable[str], ratio: Fraction) -> dict[str, str]:
     return {name: scaled(name) for name in names}
 
 
-def _told(
+def _answered(
     question: _Question,
     situations: Sequence[_Situation],
     candidates: Sequence[str],

@@ -41,7 +41,7 @@ class PagedComparison(Reported):
 
         exit_code: The first that was not 0, else 0.
 
-        interrupted: Whether the program was told to end, so that runs are missing.
+        interrupted: Whether a signal asked the program to end, so that runs are missing.
     """
 
     rows: pl.DataFrame

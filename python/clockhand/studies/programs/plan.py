@@ -62,5 +62,5 @@ def _why_not(kind: str) -> str:
     if kind == OWN:
         return "it is written in Python, which pages no real memory"
     if kind == "access-driven":
-        return "it must be told of every hit, and real memory shows only faults and bits"
+        return "it needs every hit, and real memory shows only faults and bits"
     return "it must know the future, so that no program can run under it"

@@ -56,7 +56,7 @@ class PagedRun(Reported):
 
         exit_code: The program's, as a shell gives it.
 
-        interrupted: Whether the program was told to end.
+        interrupted: Whether a signal asked the program to end.
     """
 
     rows: pl.DataFrame

@@ -23,7 +23,7 @@ class Ended:
     Attributes:
         exit_code: As a shell gives it: 128 and the signal's number if a signal ended it.
         seconds: From its start to its end.
-        interrupted: Whether it was told to end, by Ctrl-C or a signal to us.
+        interrupted: Whether Ctrl-C or a signal to us asked it to end.
     """
 
     exit_code: int

@@ -51,7 +51,7 @@ OVER_TIME = OverTime(
             pl.col("read_p99_us"),
         ),
     ),
-    told_by=("buffer", "ssd", "buffer_pages"),
+    distinguished_by=("buffer", "ssd", "buffer_pages"),
 )  # fmt: skip
 """What the rows of intervals show."""
 

@@ -146,7 +146,7 @@ def of_length(cells: pl.DataFrame, where: str) -> list[str]:
         most = max(restless["repetitions"].to_list())
         sentences.append(
             f"Not steady on {where} after {most:,} repetitions with "
-            f"{_listed(restless['buffer'])}: no years of life are told."
+            f"{_listed(restless['buffer'])}: their years of life are left out."
         )
     return sentences
 

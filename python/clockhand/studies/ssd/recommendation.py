@@ -237,15 +237,15 @@ def _answer(run: SsdRun, years: float | None) -> BufferRecommendation:
     bent = next((size for size in frontier if size.pages == bend), frontier[-1])
     lives = None if years is None else _smallest_that_lives(sizes, years)
     chosen, row = lives or (bent, bent.best)
-    told = _Told(run, sizes, chosen, row)
+    found = _Sentences(run, sizes, chosen, row)
     sentences = (
-        told.choice(),
-        *told.neighbours(bend == chosen.pages),
-        *told.erases(),
-        *told.latency(),
-        *told.life(years),
-        *told.memory(),
-        *told.warnings(),
+        found.choice(),
+        *found.neighbours(bend == chosen.pages),
+        *found.erases(),
+        *found.latency(),
+        *found.life(years),
+        *found.memory(),
+        *found.warnings(),
     )
     table = _table(sizes, frontier, bend, row, sentences)
     return BufferRecommendation(row["buffer"], sentences, table, run)
@@ -261,7 +261,7 @@ def _smallest_that_lives(sizes: Sequence[_Size], years: float) -> tuple[_Size, R
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Sentences:
     """The sentences about a chosen buffer of a chosen size."""
 
     run: SsdRun
@@ -294,18 +294,18 @@ class _Told:
 
     def neighbours(self, is_knee: bool) -> list[str]:
         place = self.sizes.index(self.size)
-        told = []
+        parts = []
         for other in (self.sizes[place - 1 : place] if place else []), self.sizes[place + 1 :][:1]:
             for size in other:
                 best = size.best
-                told.append(
+                parts.append(
                     f"{self._bytes(size)} ({printable(best['buffer'])}) "
                     f"{_changed(self.row['host_writes'], best['host_writes'])}"
                 )
-        if not told:
+        if not parts:
             return []
         lead = "That is the knee: " if is_knee else "The sizes next to it: "
-        return [f"{lead}{'; '.join(told)}."]
+        return [f"{lead}{'; '.join(parts)}."]
 
     def erases(self) -> list[str]:
         fewest = self.size.least("erases")

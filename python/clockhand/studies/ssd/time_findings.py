@@ -83,16 +83,16 @@ def _fastest(same: pl.DataFrame, where: str, classes: pl.DataFrame | None) -> li
 
 
 def _latencies(row: Mapping[str, Any], where: str, key: str, slow: Tail | None) -> str:
-    told = []
+    parts = []
     for kind in ("write", "read"):
         p99_us = row[f"{kind}_p99_us"]
         if p99_us is not None:
             text = f"p99 of {kind}s is {time_text(p99_us)}"
-            told.append(text + (_made_of(slow) if key.startswith(kind) else ""))
+            parts.append(text + (_made_of(slow) if key.startswith(kind) else ""))
     part = str(row["bottleneck"])
     share = row[f"{part.split()[0]}_utilisation" + ("" if part == "front" else "_max")]
     sentence = (
-        f"{_with(row['buffer'])} on {where}, {'; '.join(told)}; "
+        f"{_with(row['buffer'])} on {where}, {'; '.join(parts)}; "
         f"the busiest part is {part}, {100 * share:.0f} % of the time"
     )
     if row["collection_share"]:
@@ -133,12 +133,12 @@ def _saturated(rows: pl.DataFrame, where: str) -> list[str]:
     full = rows.filter(pl.col("is_saturated"))
     if full.is_empty():
         return []
-    told = [
+    parts = [
         f"{all_of(printable(name) for name in unique(same['buffer']))} with arrivals "
         f"{printable(load)}"
         for (load,), same in full.group_by("arrivals", maintain_order=True)
     ]
-    return [f"Requests arrive faster than they are served on {where}: {'; '.join(told)}."]
+    return [f"Requests arrive faster than they are served on {where}: {'; '.join(parts)}."]
 
 
 def of_windows(rows: pl.DataFrame, where: str) -> list[str]:

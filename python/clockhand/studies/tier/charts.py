@@ -34,7 +34,7 @@ OVER_TIME = OverTime(
             pl.col("promotions") / pl.col("references"),
         ),
     ),
-    told_by=("policy", "promote", "fast_frames", "tiers", "page_bytes"),
+    distinguished_by=("policy", "promote", "fast_frames", "tiers", "page_bytes"),
 )  # fmt: skip
 """What the rows of intervals show."""
 

@@ -33,7 +33,7 @@ OVER_TIME = OverTime(
             pl.col("page_faults") / pl.col("references"),
         ),
     ),
-    told_by=("policy", "tlb", "tlb2", "frames", "page_bytes", "storage_ratio", "device"),
+    distinguished_by=("policy", "tlb", "tlb2", "frames", "page_bytes", "storage_ratio", "device"),
 )  # fmt: skip
 """What the rows of intervals show."""
 

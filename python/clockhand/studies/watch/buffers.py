@@ -122,9 +122,9 @@ def watch_buffers(
     given, running, reading = parted(options)
     settings = checked("ssd", {"buffer": buffers, "ssd": ssd, **given})
     check_side_by_side("buffer", "write buffers", settings["buffer"])
-    with watched(running["watch"]) as told:
-        (source,) = sources(trace, watch=told, **first_requests(trace, reading))
-        result = _engine.watch_buffers(source, settings, watch=told)
+    with watched(running["watch"]) as on_progress:
+        (source,) = sources(trace, watch=on_progress, **first_requests(trace, reading))
+        result = _engine.watch_buffers(source, settings, watch=on_progress)
     command = running["command"]
     if command is None:
         shown = {name: settings[name] for name in ("buffer", "ssd", *OPTIONS)}

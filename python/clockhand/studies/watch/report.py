@@ -227,5 +227,5 @@ def _about_policies(
 
 def _payload(about: Mapping[str, Any], courses: Iterable[tuple[Mapping[str, Any], str]]) -> str:
     """Return the player's input: for each course its description, and its steps as JSON."""
-    parts = (f'{json.dumps(told)[:-1]},"steps":{steps}}}' for told, steps in courses)
+    parts = (f'{json.dumps(about)[:-1]},"steps":{steps}}}' for about, steps in courses)
     return escaped_json(f'{{"about":{json.dumps(about)},"courses":[{",".join(parts)}]}}')

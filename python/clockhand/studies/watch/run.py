@@ -134,10 +134,10 @@ def watch_policies(
     check_side_by_side("policy", "policies", policies)
     seed = settings.pop("seed")
     page_bytes = _engine.parse_page_bytes(settings.pop("page_size"))
-    with watched(running["watch"]) as told:
-        (source,) = sources(trace, watch=told, **first_requests(trace, reading))
+    with watched(running["watch"]) as on_progress:
+        (source,) = sources(trace, watch=on_progress, **first_requests(trace, reading))
         result = _engine.watch_policies(
-            source, policies, frames=frames, page_bytes=page_bytes, seed=seed, watch=told,
+            source, policies, frames=frames, page_bytes=page_bytes, seed=seed, watch=on_progress,
             **settings,
         )  # fmt: skip
     command = running["command"]
