@@ -16,6 +16,7 @@ mod flushes;
 mod issue;
 mod latencies;
 mod listener;
+mod marks;
 mod memories;
 mod operation;
 mod options;

@@ -6,96 +6,135 @@ use std::collections::{BinaryHeap, VecDeque};
 /// Never, as long as nothing else is said.
 pub(super) const NEVER: u64 = u64::MAX;
 
-/// The times of all parts in a tournament: looking at the earliest costs nothing, a change as many steps as the number of
-/// parts has bits, and fewer where another part is earlier.
+/// Durations that have a lane of their own; a drive has about ten.
+const MOST_LANES: usize = 24;
+
+/// The lane of what ends out of order.
+const OUT_OF_ORDER: u32 = 0;
+
+/// The deadlines of all parts `P`. What takes equally long ends in the order in which it began, so that each duration has
+/// a queue, a *lane*, and only the first of each lane are compared.
 #[derive(Debug)]
-pub(super) struct Deadlines {
-    /// Node i is the earlier of nodes 2i and 2i + 1, with the part whose time it is; the parts are the second half.
-    nodes: Vec<(u64, u32)>,
+pub(super) struct Deadlines<P> {
+    /// By lane, how long everything in it takes. Meaningless for the first lane.
+    durations: Vec<u64>,
+    lanes: Vec<VecDeque<(u64, P)>>,
+    out_of_order: BinaryHeap<Reverse<(u64, P)>>,
+    /// When the first in each lane that is not empty ends, and which lane that is; the earliest stands last.
+    firsts: Vec<(u64, u32)>,
 }
 
-impl Deadlines {
-    pub(super) fn new(parts: usize) -> Deadlines {
-        let parts = parts.next_power_of_two();
-        let mut nodes = vec![(NEVER, 0); 2 * parts];
-        (0..).zip(&mut nodes[parts..]).for_each(|(part, node)| node.1 = part);
-        Deadlines { nodes }
+impl<P: Copy + Ord> Deadlines<P> {
+    pub(super) fn new() -> Deadlines<P> {
+        Deadlines {
+            durations: vec![NEVER],
+            lanes: vec![VecDeque::new()],
+            out_of_order: BinaryHeap::new(),
+            firsts: Vec::with_capacity(MOST_LANES),
+        }
     }
 
-    /// A part is over at this time.
+    /// A part begins something now that takes a time that recurs. `now` is never less than before.
     #[inline]
-    pub(super) fn set(&mut self, part: usize, time_ns: u64) {
-        let mut node = self.nodes.len() / 2 + part;
-        self.nodes[node].0 = time_ns;
-        while node > 1 {
-            let (this, other) = (self.nodes[node], self.nodes[node ^ 1]);
-            let earlier = if other.0 < this.0 { other } else { this };
-            node /= 2;
-            if self.nodes[node] == earlier {
-                return;
-            }
-            self.nodes[node] = earlier;
+    pub(super) fn begin(&mut self, now: u64, takes_ns: u64, part: P) {
+        let end_ns = now + takes_ns;
+        let Some(lane) = self.durations.iter().position(|duration| *duration == takes_ns) else {
+            self.begin_lane(end_ns, takes_ns, part);
+            return;
+        };
+        let ends = &mut self.lanes[lane];
+        debug_assert!(ends.back().is_none_or(|(last_ns, _)| *last_ns <= end_ns));
+        ends.push_back((end_ns, part));
+        if ends.len() == 1 {
+            self.firsts.push((end_ns, lane as u32));
+            self.sort_last();
         }
+    }
+
+    #[cold]
+    fn begin_lane(&mut self, end_ns: u64, takes_ns: u64, part: P) {
+        if self.lanes.len() == MOST_LANES {
+            self.set(end_ns, part);
+            return;
+        }
+        self.firsts.push((end_ns, self.lanes.len() as u32));
+        self.sort_last();
+        self.durations.push(takes_ns);
+        self.lanes.push(VecDeque::from([(end_ns, part)]));
+    }
+
+    /// A part is over at a time that comes of no duration that recurs.
+    pub(super) fn set(&mut self, end_ns: u64, part: P) {
+        self.out_of_order.push(Reverse((end_ns, part)));
+        self.look_out_of_order();
+    }
+
+    /// Moves the last of the firsts to its place among the others.
+    #[inline]
+    fn sort_last(&mut self) {
+        let Some((&last, _)) = self.firsts.split_last() else { return };
+        let mut place = self.firsts.len() - 1;
+        while place > 0 && self.firsts[place - 1].0 < last.0 {
+            self.firsts[place] = self.firsts[place - 1];
+            place -= 1;
+        }
+        self.firsts[place] = last;
     }
 
     /// The earliest time of all.
     #[inline]
     pub(super) fn earliest_ns(&self) -> u64 {
-        self.nodes[1].0
+        self.firsts.last().map_or(NEVER, |(end_ns, _)| *end_ns)
     }
 
-    /// A part that is over until now.
+    /// Takes out a part that is over until now.
     #[inline]
-    pub(super) fn over(&self, now: u64) -> Option<usize> {
-        let (time_ns, part) = self.nodes[1];
-        (time_ns <= now).then_some(part as usize)
-    }
-}
-
-/// What ends in the order in which it began, because it always takes as long.
-#[derive(Debug, Default)]
-pub(super) struct InOrder {
-    ends: VecDeque<(u64, u32)>,
-}
-
-impl InOrder {
-    /// Something begins that ends at this time. Says whether it is the only one.
-    #[inline]
-    pub(super) fn push(&mut self, end_ns: u64, id: u32) -> bool {
-        debug_assert!(self.ends.back().is_none_or(|(last_ns, _)| *last_ns <= end_ns));
-        self.ends.push_back((end_ns, id));
-        self.ends.len() == 1
+    pub(super) fn pop(&mut self, now: u64) -> Option<P> {
+        let first = self.firsts.last_mut().filter(|(end_ns, _)| *end_ns <= now)?;
+        if first.1 == OUT_OF_ORDER {
+            return self.pop_out_of_order();
+        }
+        let ends = &mut self.lanes[first.1 as usize];
+        let (_, part) = ends.pop_front()?;
+        if let Some((end_ns, _)) = ends.front() {
+            first.0 = *end_ns;
+            self.sort_last();
+        } else {
+            self.firsts.pop();
+        }
+        Some(part)
     }
 
-    /// What ends first, and when the next one does.
-    #[inline]
-    pub(super) fn pop(&mut self) -> (u32, u64) {
-        let (_, id) = self.ends.pop_front().expect("something is over");
-        (id, self.ends.front().map_or(NEVER, |(end_ns, _)| *end_ns))
-    }
-}
-
-/// Times at which a die may go on, or nothing but the time itself matters. There are few.
-#[derive(Debug, Default)]
-pub(super) struct Alarms {
-    times: BinaryHeap<Reverse<(u64, Option<u32>)>>,
-}
-
-impl Alarms {
-    /// Says the earliest of all.
-    pub(super) fn add(&mut self, time_ns: u64, die: Option<u32>) -> u64 {
-        self.times.push(Reverse((time_ns, die)));
-        self.earliest_ns()
+    #[cold]
+    fn pop_out_of_order(&mut self) -> Option<P> {
+        let Reverse((_, part)) = self.out_of_order.pop()?;
+        self.look_out_of_order();
+        Some(part)
     }
 
-    /// The die whose time has come, if it is one's, and when the next one comes.
-    pub(super) fn pop(&mut self) -> (Option<u32>, u64) {
-        let Reverse((_, die)) = self.times.pop().expect("a time has come");
-        (die, self.earliest_ns())
+    /// Puts the first of what ends out of order in its place.
+    fn look_out_of_order(&mut self) {
+        self.firsts.retain(|(_, lane)| *lane != OUT_OF_ORDER);
+        if let Some(Reverse((end_ns, _))) = self.out_of_order.peek() {
+            self.firsts.push((*end_ns, OUT_OF_ORDER));
+            self.sort_last();
+        }
     }
 
-    fn earliest_ns(&self) -> u64 {
-        self.times.peek().map_or(NEVER, |Reverse((time_ns, _))| *time_ns)
+    /// A part stops what it does before it is over.
+    pub(super) fn forget(&mut self, part: P) {
+        for ends in &mut self.lanes {
+            if let Some(place) = ends.iter().rposition(|(_, other)| *other == part) {
+                ends.remove(place);
+            }
+        }
+        self.out_of_order.retain(|Reverse((_, other))| *other != part);
+        self.firsts.clear();
+        for (lane, ends) in (0..).zip(&self.lanes) {
+            self.firsts.extend(ends.front().map(|(end_ns, _)| (*end_ns, lane)));
+        }
+        self.firsts.sort_unstable_by_key(|(end_ns, _)| Reverse(*end_ns));
+        self.look_out_of_order();
     }
 }
 
@@ -104,24 +143,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_that_is_over_is_found_whatever_was_set_before() {
+    fn what_is_over_is_found_whatever_began_or_stopped_before() {
         let mut state = 1_u64;
         let mut draw = |below: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             ((state >> 32) * below) >> 32
         };
-        for parts in [1, 2, 3, 13] {
-            let (mut deadlines, mut plain) = (Deadlines::new(parts), vec![NEVER; parts]);
-            for _ in 0..500 {
-                let (part, time_ns) = (draw(parts as u64) as usize, draw(50));
-                let time_ns = if time_ns > 40 { NEVER } else { time_ns };
-                deadlines.set(part, time_ns);
-                plain[part] = time_ns;
-                assert_eq!(Some(deadlines.earliest_ns()), plain.iter().copied().min());
-                let now = draw(40);
-                let over = deadlines.over(now);
-                assert_eq!(over.is_some(), plain.iter().any(|time_ns| *time_ns <= now));
-                assert!(over.is_none_or(|part| plain[part] <= now));
+        for durations in [1, 3, 2 * MOST_LANES as u64] {
+            let (mut deadlines, mut plain) = (Deadlines::new(), Vec::new());
+            let mut now = 0;
+            for part in 0..3000_u64 {
+                let takes_ns = draw(durations);
+                match draw(8) {
+                    0 => deadlines.set(now + takes_ns, part),
+                    _ => deadlines.begin(now, takes_ns, part),
+                }
+                plain.push((now + takes_ns, part));
+                if draw(4) == 0 {
+                    let (_, stopped) = plain.swap_remove(draw(plain.len() as u64) as usize);
+                    deadlines.forget(stopped);
+                }
+                let earliest_ns = plain.iter().map(|(end_ns, _)| *end_ns).min();
+                assert_eq!(deadlines.earliest_ns(), earliest_ns.unwrap_or(NEVER));
+                if draw(3) == 0 {
+                    now += draw(durations);
+                    let mut over = std::iter::from_fn(|| deadlines.pop(now)).collect::<Vec<_>>();
+                    over.sort_unstable();
+                    let is_over = |(end_ns, _): &mut (u64, u64)| *end_ns <= now;
+                    let mut expected: Vec<u64> =
+                        plain.extract_if(.., is_over).map(|(_, part)| part).collect();
+                    expected.sort_unstable();
+                    assert_eq!(over, expected);
+                }
             }
         }
     }

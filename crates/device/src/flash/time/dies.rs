@@ -21,6 +21,7 @@ pub(super) enum Stage {
 #[derive(Debug)]
 pub(super) struct Die {
     pub(super) channel: u32,
+    pub(super) place_on_channel: u32,
     /// Operations in the order of their numbers.
     pub(super) queue: VecDeque<u32>,
     /// Reads of the host that are ready, likewise.
@@ -38,7 +39,6 @@ pub(super) struct Die {
     pub(super) suspended: u32,
     pub(super) left_ns: u64,
     pub(super) stopped_ns: u64,
-    pub(super) is_changed: bool,
     held_since_ns: u64,
     held_ns: u64,
     /// Operations of collection that are under way, since when, and what earlier ones took.
@@ -50,9 +50,10 @@ pub(super) struct Die {
 }
 
 impl Die {
-    pub(super) fn new(channel: u32) -> Die {
+    pub(super) fn new(die: u32, channels: u32) -> Die {
         Die {
-            channel,
+            channel: die % channels,
+            place_on_channel: die / channels,
             queue: VecDeque::new(),
             reads: VecDeque::new(),
             reads_issued: 0,
@@ -64,7 +65,6 @@ impl Die {
             suspended: NONE,
             left_ns: 0,
             stopped_ns: 0,
-            is_changed: false,
             held_since_ns: 0,
             held_ns: 0,
             collecting: 0,
@@ -138,18 +138,61 @@ pub(super) struct Phase {
     pub(super) takes_ns: u64,
 }
 
+/// What a die wants of its channel.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Wanted {
+    /// The first phase of an operation that then begins.
+    Start(u32),
+    /// The same while the array works on the program before.
+    Load(u32),
+    /// The transfer of what was read.
+    Data,
+}
+
+/// A phase that waits for a channel.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WantedPhase {
+    /// The smallest is served first: commands before transfers, then reads of the host if they go first, then numbers.
+    pub(super) rank: u64,
+    pub(super) phase: Wanted,
+}
+
+impl WantedPhase {
+    /// A die that wants nothing.
+    pub(super) const NONE: WantedPhase = WantedPhase { rank: u64::MAX, phase: Wanted::Data };
+}
+
 /// A channel.
 #[derive(Debug)]
 pub(super) struct Channel {
-    pub(super) dies: Vec<u32>,
+    number: u32,
+    channels: u32,
+    /// What each of its dies waits for, by the die's place on the channel.
+    pub(super) wanted: Vec<WantedPhase>,
     pub(super) phase: Option<Phase>,
     pub(super) busy_ns: u64,
-    pub(super) is_changed: bool,
 }
 
 impl Channel {
-    pub(super) fn new(channel: u32, dies: u32, channels: u32) -> Channel {
-        let dies = (channel..dies).step_by(channels as usize).collect();
-        Channel { dies, phase: None, busy_ns: 0, is_changed: false }
+    pub(super) fn new(number: u32, dies: u32, channels: u32) -> Channel {
+        let wanted = (number..dies).step_by(channels as usize).map(|_| WantedPhase::NONE).collect();
+        Channel { number, channels, wanted, phase: None, busy_ns: 0 }
+    }
+
+    /// Takes the phase that is served first, and says whose it is.
+    #[inline]
+    pub(super) fn take_first(&mut self) -> Option<(u32, Wanted)> {
+        let (mut rank, mut first) = (u64::MAX, 0);
+        for (place, wanted) in self.wanted.iter().enumerate() {
+            if wanted.rank < rank {
+                (rank, first) = (wanted.rank, place);
+            }
+        }
+        if rank == u64::MAX {
+            return None;
+        }
+        let WantedPhase { phase, .. } =
+            std::mem::replace(&mut self.wanted[first], WantedPhase::NONE);
+        Some((self.number + first as u32 * self.channels, phase))
     }
 }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::deadlines::NEVER;
 use super::decision::Decision;
+use super::ends::Part;
 use super::engine::Engine;
 use super::listener::{HostPage, Listener};
 use super::operation::OperationRecord;
@@ -175,6 +176,9 @@ impl TimedDrive {
     ) -> Result<(), W::Error> {
         loop {
             self.engine.end_all();
+            if !self.goes_on(is_closed, next.as_ref()) {
+                return Ok(());
+            }
             while let Some(flush) = self.engine.flushes.complete.pop() {
                 self.engine.requests.flush_done(flush);
             }
@@ -188,10 +192,21 @@ impl TimedDrive {
             }
             self.accept(is_closed, next, workload);
             self.pass_front(workload)?;
-            if self.engine.is_settled() {
-                return Ok(());
-            }
         }
+    }
+
+    /// Whether a request is complete, arrives or passes the front end at this instant.
+    #[inline]
+    fn goes_on(&self, is_closed: bool, next: Option<&Asked>) -> bool {
+        let Engine { requests, flushes, now, .. } = &self.engine;
+        let arrives = |next: &Asked| match is_closed {
+            true => self.credit > 0 || !self.arrived.is_empty(),
+            false => next.arrival_ns <= *now,
+        };
+        !requests.complete.is_empty()
+            || requests.front_moves()
+            || !flushes.complete.is_empty()
+            || requests.has_room() && next.is_some_and(arrives)
     }
 
     /// Pools that have rested for long enough take a step of collection.
@@ -253,7 +268,8 @@ impl TimedDrive {
             match self.engine.requests.enter_front() {
                 Some(0) => self.engine.requests.front_is_over = true,
                 Some(front_ns) => {
-                    self.engine.front_ends(self.engine.now + front_ns);
+                    let front_ns = self.engine.now + front_ns;
+                    self.engine.deadlines.set(front_ns, Part::Front);
                     return Ok(());
                 }
                 None => return Ok(()),

@@ -3,10 +3,11 @@
 use rustc_hash::FxHashMap;
 
 use super::blocks::Blocks;
-use super::deadlines::{Alarms, Deadlines, InOrder, NEVER};
+use super::deadlines::Deadlines;
 use super::dies::{Channel, Die};
-use super::ends::{PARTS_BEFORE_DIES, WORKS};
+use super::ends::Part;
 use super::flushes::Flushes;
+use super::marks::Marks;
 use super::memories::Memories;
 use super::operation::{Operation, OperationKind, OperationRecord};
 use super::options::{Scheduling, TimeOptions};
@@ -46,14 +47,10 @@ pub(super) struct Engine {
     pub(super) channels: Vec<Channel>,
     pub(super) blocks: Blocks,
     /// When each part is over with what it does.
-    pub(super) deadlines: Deadlines,
-    pub(super) works: [InOrder; WORKS],
-    /// When the first of each work, and of the alarms, ends.
-    pub(super) others_ns: [u64; WORKS + 1],
-    pub(super) alarms: Alarms,
+    pub(super) deadlines: Deadlines<Part>,
     /// Dies and channels for which something changed since operations were last begun.
-    pub(super) changed_dies: Vec<u32>,
-    pub(super) changed_channels: Vec<u32>,
+    pub(super) changed_dies: Marks,
+    pub(super) changed_channels: Marks,
     pub(super) memories: Memories,
     pub(super) requests: Requests,
     pub(super) flushes: Flushes,
@@ -81,7 +78,6 @@ impl Engine {
         let blocks_per_die = geometry.planes_per_die * geometry.blocks_per_plane;
         let times = &options.times;
         let has_bus = times.command_ns + times.transfer_ns > 0;
-        let channels = if has_bus { geometry.channels as usize } else { 0 };
         Engine {
             page_bytes: geometry.page_bytes,
             pages_per_block: Divisor::new(geometry.pages_per_block),
@@ -98,17 +94,14 @@ impl Engine {
             operations: Slab::new(),
             controlled: Slab::new(),
             links: Slab::new(),
-            dies: (0..dies).map(|die| Die::new(die % geometry.channels)).collect(),
+            dies: (0..dies).map(|die| Die::new(die, geometry.channels)).collect(),
             channels: (0..geometry.channels)
                 .map(|channel| Channel::new(channel, dies, geometry.channels))
                 .collect(),
             blocks: Blocks::new(blocks),
-            deadlines: Deadlines::new(PARTS_BEFORE_DIES + dies as usize + channels),
-            works: Default::default(),
-            others_ns: [NEVER; WORKS + 1],
-            alarms: Alarms::default(),
-            changed_dies: Vec::new(),
-            changed_channels: Vec::new(),
+            deadlines: Deadlines::new(),
+            changed_dies: Marks::new(dies as usize),
+            changed_channels: Marks::new(geometry.channels as usize),
             memories: Memories::new(slots),
             requests: Requests::new(options.queue_depth),
             flushes: Flushes::new(),
@@ -125,28 +118,12 @@ impl Engine {
     /// Something changed for a die.
     #[inline]
     pub(super) fn die_changed(&mut self, die: u32) {
-        let entry = &mut self.dies[die as usize];
-        if !entry.is_changed {
-            entry.is_changed = true;
-            self.changed_dies.push(die);
-        }
+        self.changed_dies.mark(die);
     }
 
     #[inline]
     pub(super) fn channel_changed(&mut self, channel: u32) {
-        let entry = &mut self.channels[channel as usize];
-        if !entry.is_changed {
-            entry.is_changed = true;
-            self.changed_channels.push(channel);
-        }
-    }
-
-    /// Whether nothing more ends now, and no request is complete.
-    #[inline]
-    pub(super) fn is_settled(&self) -> bool {
-        self.deadlines.earliest_ns() > self.now
-            && self.requests.complete.is_empty()
-            && self.flushes.complete.is_empty()
+        self.changed_channels.mark(channel);
     }
 
     /// Whether a pool's dies have nothing to do, and for long enough only what was done in the background.
@@ -166,7 +143,7 @@ impl Engine {
         }
         if self.rests_until[pool] != rested_ns {
             self.rests_until[pool] = rested_ns;
-            self.wake(rested_ns, None);
+            self.deadlines.set(rested_ns, Part::Alarm);
         }
         false
     }

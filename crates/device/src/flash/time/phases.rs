@@ -1,6 +1,7 @@
 //! What happens when a phase of an operation ends.
 
 use super::dies::{Phase, Stage};
+use super::ends::Part;
 use super::engine::Engine;
 use super::operation::{OperationKind, need};
 use super::slab::NONE;
@@ -39,7 +40,7 @@ impl Engine {
         let entry = &mut self.dies[die as usize];
         entry.stage = Stage::Array;
         entry.array_end_ns = end_ns;
-        self.array_ends(die, end_ns);
+        self.deadlines.begin(self.now, array_ns, Part::Array(die));
         // It can be stopped now, and the next program be loaded.
         if self.can_suspend || self.options.cache_program {
             self.die_changed(die);
@@ -107,14 +108,14 @@ impl Engine {
     /// How long the phases of an operation and of its group take.
     #[inline]
     fn phases_ns(&self, id: u32) -> u64 {
-        let members = std::iter::successors(Some(id), |id| {
-            Some(self.operations[*id].next).filter(|next| *next != NONE)
-        });
         let operation = &self.operations[id];
         let is_read = operation.kind == OperationKind::Read;
         let data_ns = if is_read { self.options.times.transfer_ns } else { 0 };
-        let bus_ns = self.first_bus_ns(operation, members.count() as u64);
-        bus_ns + self.array_of_group_ns(id) + data_ns
+        let (mut members, mut next) = (1, operation.next);
+        while next != NONE {
+            (members, next) = (members + 1, self.operations[next].next);
+        }
+        self.first_bus_ns(operation, members) + self.array_of_group_ns(id) + data_ns
     }
 
     /// An operation is over.

@@ -209,6 +209,12 @@ impl Requests {
         self.waiting.push_back((id, front_ns));
     }
 
+    /// Whether the front end is through with a request, or free for one.
+    #[inline]
+    pub(super) fn front_moves(&self) -> bool {
+        self.front_is_over || self.current == NONE && !self.waiting.is_empty()
+    }
+
     /// The request with which the front end is through, if there is one.
     pub(super) fn leave_front(&mut self) -> Option<u32> {
         if !std::mem::take(&mut self.front_is_over) {

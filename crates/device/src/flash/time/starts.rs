@@ -1,42 +1,42 @@
 //! Which operation a die begins, stops and resumes, and which phase a channel serves.
 
-use super::dies::{Phase, Stage};
+use super::dies::{Die, Phase, Stage, Wanted, WantedPhase};
+use super::ends::Part;
 use super::engine::Engine;
 use super::operation::{Operation, OperationKind};
 use super::slab::NONE;
-
-/// A phase that waits for a channel.
-#[derive(Debug, Clone, Copy)]
-enum Wanted {
-    /// The first of an operation that then begins.
-    Start(u32),
-    /// The same while the array works on the program before.
-    Load(u32),
-    /// What was read.
-    Data,
-}
 
 impl Engine {
     /// Suspends, resumes and begins operations.
     pub(super) fn start_all(&mut self) {
         if self.can_suspend {
-            for index in 0..self.changed_dies.len() {
-                self.suspend_or_resume(self.changed_dies[index]);
+            let mut next = self.changed_dies.next_from(0);
+            while let Some(die) = next {
+                self.suspend_or_resume(die);
+                next = self.changed_dies.next_from(die + 1);
             }
         }
         // What begins here marks its die once more only when a phase of it ends.
-        while let Some(die) = self.changed_dies.pop() {
-            self.dies[die as usize].is_changed = false;
-            match self.next_operation(die) {
-                Some(id) if !self.has_bus || self.first_bus_ns(&self.operations[id], 1) == 0 => {
+        while let Some(die) = self.changed_dies.take_first() {
+            if !self.has_bus {
+                if let Some(id) = self.next_operation(die) {
                     self.start(die, id, false);
                 }
-                _ if self.has_bus => self.channel_changed(self.dies[die as usize].channel),
-                _ => {}
+                continue;
             }
+            let wanted = self.wanted(die);
+            let wanted = match wanted.phase {
+                Wanted::Start(id) if self.first_bus_ns(&self.operations[id], 1) == 0 => {
+                    self.start(die, id, false);
+                    WantedPhase::NONE
+                }
+                _ => wanted,
+            };
+            let Die { channel, place_on_channel, .. } = self.dies[die as usize];
+            self.channels[channel as usize].wanted[place_on_channel as usize] = wanted;
+            self.channel_changed(channel);
         }
-        while let Some(channel) = self.changed_channels.pop() {
-            self.channels[channel as usize].is_changed = false;
+        while let Some(channel) = self.changed_channels.take_first() {
             self.serve_channel(channel);
         }
     }
@@ -74,9 +74,9 @@ impl Engine {
         let entry = &mut self.dies[die as usize];
         entry.suspended = std::mem::replace(&mut entry.active, NONE);
         (entry.left_ns, entry.stopped_ns) = (left_ns, now + suspend_ns);
-        self.forget_array(die);
+        self.deadlines.forget(Part::Array(die));
         if suspend_ns > 0 {
-            self.wake(now + suspend_ns, Some(die));
+            self.deadlines.begin(now, suspend_ns, Part::Resumption(die));
         }
     }
 
@@ -132,36 +132,32 @@ impl Engine {
         }
     }
 
-    /// The phase of a die that waits for its channel, and how urgent it is: what is smaller comes first.
+    /// The phase of a die that waits for its channel.
     #[inline]
-    fn wanted(&self, die: u32) -> Option<((bool, bool, u64), Wanted)> {
+    fn wanted(&self, die: u32) -> WantedPhase {
         let entry = &self.dies[die as usize];
-        let urgency = |operation: &Operation, transfers: bool| {
-            (transfers, self.is_read_first && !operation.is_host_read, operation.number)
+        let (id, phase, transfers) = if entry.active == NONE {
+            let Some(id) = self.next_operation(die) else { return WantedPhase::NONE };
+            (id, Wanted::Start(id), self.operations[id].kind == OperationKind::Program)
+        } else if entry.stage == Stage::Waits {
+            (entry.active, Wanted::Data, true)
+        } else {
+            let Some(id) = self.next_to_load(die) else { return WantedPhase::NONE };
+            (id, Wanted::Load(id), true)
         };
-        if entry.active == NONE {
-            let id = self.next_operation(die)?;
-            let operation = &self.operations[id];
-            let transfers = operation.kind == OperationKind::Program;
-            return Some((urgency(operation, transfers), Wanted::Start(id)));
-        }
-        if entry.stage == Stage::Waits {
-            return Some((urgency(&self.operations[entry.active], true), Wanted::Data));
-        }
-        let id = self.next_to_load(die)?;
-        Some((urgency(&self.operations[id], true), Wanted::Load(id)))
+        let operation = &self.operations[id];
+        let waits = self.is_read_first && !operation.is_host_read;
+        let rank = u64::from(transfers) << 63 | u64::from(waits) << 62 | operation.number;
+        WantedPhase { rank, phase }
     }
 
     /// A free channel serves one of the phases that wait for it.
     fn serve_channel(&mut self, channel: u32) {
-        let entry = &self.channels[channel as usize];
+        let entry = &mut self.channels[channel as usize];
         if entry.phase.is_some() {
             return;
         }
-        let wanted = entry.dies.iter().filter_map(|&die| Some((self.wanted(die)?, die)));
-        let Some(((_, wanted), die)) = wanted.min_by_key(|((urgency, _), _)| *urgency) else {
-            return;
-        };
+        let Some((die, wanted)) = entry.take_first() else { return };
         match wanted {
             Wanted::Start(id) => self.start(die, id, false),
             Wanted::Load(id) => self.start(die, id, true),
@@ -244,6 +240,6 @@ impl Engine {
     #[inline]
     fn occupy(&mut self, channel: u32, phase: Phase) {
         self.channels[channel as usize].phase = Some(phase);
-        self.bus_ends(channel, self.now + phase.takes_ns);
+        self.deadlines.begin(self.now, phase.takes_ns, Part::Channel(channel));
     }
 }
