@@ -303,17 +303,14 @@ impl Client<'_> {
             true => Err(Refused::Shutdown),
             false => self.carry_out(&mut engine, command),
         };
-        self.core.look_after(&engine);
         if let Ok(Outcome::WhenDurable(goal)) = result {
             // While the engine is held: a server that ends waits for all that have entered.
             self.outbox.owe();
-            self.core.answer_when_durable(Waiting {
-                goal,
-                front_end: Arc::clone(&self.outbox) as _,
-                cookie: header.cookie,
-                timed,
-                began,
-            });
+            let front_end = Arc::clone(&self.outbox) as _;
+            let waiting = Waiting { goal, front_end, cookie: header.cookie, timed, began };
+            self.core.answer_when_durable(waiting, &engine);
+        } else {
+            self.core.look_after(&engine);
         }
         drop(engine);
         match result {

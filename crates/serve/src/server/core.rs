@@ -22,8 +22,11 @@ pub type Teller = Arc<dyn Fn(&str) + Send + Sync>;
 /// A connection of NBD is one. A queue of the kernel's ublk could be another. It would take requests from its ring,
 /// give them to the engine as a connection does, and complete the tag that was the cookie.
 pub(super) trait FrontEnd: Send + Sync {
-    /// A request that waited is answered.
+    /// A request that waited is answered, with the next [`deliver`](Self::deliver).
     fn answer(&self, cookie: u64, result: Result<(), Refused>);
+
+    /// Answers are sent, without waiting for whoever gets them.
+    fn deliver(&self);
 }
 
 /// A request that waits until its goal is reached.
@@ -61,6 +64,10 @@ struct Waits {
     list: Vec<Waiting>,
     wants_slots: bool,
     is_over: bool,
+    /// The thread that syncs has work.
+    is_busy: bool,
+    /// The thread that syncs waits for the one that writes.
+    is_awaited: bool,
     /// Batches wait to be written.
     is_behind: bool,
     is_written: bool,
@@ -140,10 +147,19 @@ impl Core {
         latest
     }
 
-    /// Has a request answered when its goal is reached.
-    pub(super) fn answer_when_durable(&self, waiting: Waiting) {
-        self.waits().list.push(waiting);
+    /// Has a request answered when its goal is reached. The thread that syncs also writes the batches that this needs,
+    /// unless it is busy.
+    pub(super) fn answer_when_durable(&self, waiting: Waiting, engine: &FileEngine) {
+        let needs_batches = engine.store().next(waiting.goal).is_ok_and(|next| next == Next::Write);
+        let mut waits = self.waits();
+        waits.list.push(waiting);
+        let writes = needs_batches && !waits.is_busy;
+        waits.is_busy = true;
+        drop(waits);
         self.wake.notify_one();
+        if !writes {
+            self.look_after(engine);
+        }
     }
 
     /// After a request: batches are written, and slots freed in the background before they run out.
@@ -168,16 +184,13 @@ impl Core {
     /// Writes batches to the disk in their order; ends after [`end_writes`](Self::end_writes).
     pub(super) fn write_behind(&self) {
         loop {
-            let batch = self.engine().store_mut().begin_write();
-            if let Some(batch) = &batch {
-                // Without holding the engine, so that others can enter.
-                batch.write(&self.file);
-                self.engine().store_mut().end_write(batch);
-            }
+            let has_written = self.write_batches();
             let mut waits = self.waits();
             waits.looks += 1;
-            self.wake.notify_one();
-            while batch.is_none() && !waits.is_behind {
+            if waits.is_awaited {
+                self.wake.notify_one();
+            }
+            while !has_written && !waits.is_behind {
                 if waits.is_written {
                     return;
                 }
@@ -187,15 +200,31 @@ impl Core {
         }
     }
 
+    /// Writes the next batches without holding the engine, so that others can enter; false if there are none, or
+    /// another thread writes.
+    fn write_batches(&self) -> bool {
+        let batches = self.engine().store_mut().begin_writes();
+        batches.iter().for_each(|batch| batch.write(&self.file));
+        if !batches.is_empty() {
+            let mut engine = self.engine();
+            batches.iter().for_each(|batch| engine.store_mut().end_write(batch));
+        }
+        !batches.is_empty()
+    }
+
     /// Ends [`write_behind`](Self::write_behind) when nothing is left.
     pub(super) fn end_writes(&self) {
         self.waits().is_written = true;
         self.work.notify_one();
     }
 
-    /// Waits until the thread that writes has looked again.
-    fn wait_for_writes(&self, looks: u64) {
+    /// Writes batches, or waits until the thread that writes has looked again.
+    fn write_or_wait(&self, looks: u64) {
+        if self.write_batches() {
+            return;
+        }
         let mut waits = self.waits();
+        waits.is_awaited = true;
         if waits.looks == looks {
             waits.is_behind = true;
             self.work.notify_one();
@@ -203,6 +232,7 @@ impl Core {
         while waits.looks == looks && waits.list.is_empty() {
             waits = self.wake.wait(waits).unwrap_or_else(PoisonError::into_inner);
         }
+        waits.is_awaited = false;
     }
 
     /// Ends [`commit`](Self::commit) when no request waits any more.
@@ -221,9 +251,11 @@ impl Core {
                 if waits.is_over {
                     return;
                 }
+                waits.is_busy = false;
                 let rest = Duration::from_secs(1).saturating_sub(looked.elapsed());
                 let waited = self.wake.wait_timeout(waits, rest);
                 waits = waited.unwrap_or_else(PoisonError::into_inner).0;
+                waits.is_busy = true;
             }
             list.append(&mut waits.list);
             let wants_slots = std::mem::take(&mut waits.wants_slots);
@@ -238,7 +270,7 @@ impl Core {
                 self.free_slots();
             }
             match self.answer_reached(&mut list) {
-                Next::Write => self.wait_for_writes(looks),
+                Next::Write => self.write_or_wait(looks),
                 next => self.carry_out(next),
             }
             self.tell_notes();
@@ -282,10 +314,12 @@ impl Core {
             false
         });
         drop(engine);
-        for (front_end, cookie, timed, began, result) in answers {
-            self.add_time(timed, began);
-            front_end.answer(cookie, result);
+        for (front_end, cookie, timed, began, result) in &answers {
+            self.add_time(*timed, *began);
+            front_end.answer(*cookie, *result);
         }
+        answers.dedup_by(|(one, ..), (other, ..)| Arc::ptr_eq(one, other));
+        answers.iter().for_each(|(front_end, ..)| front_end.deliver());
         needed
     }
 

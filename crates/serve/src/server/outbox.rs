@@ -4,6 +4,8 @@ use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use rustix::net::{SendFlags, send};
+
 use super::core::FrontEnd;
 use crate::Refused;
 use crate::protocol::reply::Replies;
@@ -72,6 +74,23 @@ impl Outbox {
         written
     }
 
+    /// Writes what the socket takes without waiting; whether that was all. The caller holds `writing`.
+    fn write_at_once(&self) -> bool {
+        let mut bytes = std::mem::take(&mut self.state().bytes);
+        let sent = match bytes.is_empty() {
+            true => 0,
+            false => {
+                send(&self.socket, &bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL).unwrap_or(0)
+            }
+        };
+        let mut state = self.state();
+        // An error is found again by the thread that waits for the socket.
+        bytes.drain(..sent);
+        bytes.append(&mut state.bytes);
+        state.bytes = bytes;
+        state.bytes.is_empty()
+    }
+
     /// Writes answers that others give, until the connection is closed.
     pub(super) fn write_paid(&self) {
         loop {
@@ -110,7 +129,21 @@ impl FrontEnd for Outbox {
         let mut state = self.state();
         self.replies.simple(cookie, result, &mut state.bytes);
         state.outstanding -= 1;
-        state.is_due = true;
-        self.changed.notify_all();
+        if state.outstanding == 0 {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Writes what the socket takes at once, and leaves the rest to the connection's thread.
+    fn deliver(&self) {
+        let is_written = match self.writing.try_lock() {
+            Ok(_writing) => self.write_at_once(),
+            // Whoever writes may have taken what it writes before.
+            Err(_) => false,
+        };
+        if !is_written {
+            self.state().is_due = true;
+            self.changed.notify_all();
+        }
     }
 }

@@ -14,6 +14,8 @@ use super::medium::Medium;
 const LIMIT_PAGES: usize = 4096;
 /// Pages that the steps of one page may add.
 const STEP_PAGES: usize = 128;
+/// Batches with about so many pages are taken together to be written.
+const TOGETHER_PAGES: usize = 256;
 
 /// A page on its way to the disk.
 #[derive(Clone, Copy, Debug)]
@@ -90,8 +92,8 @@ pub(super) struct Behind {
     pages: BTreeMap<u64, Held>,
     refused: usize,
     batches: VecDeque<Arc<Batch>>,
-    /// A batch that is being written.
-    under_way: Option<Arc<Batch>>,
+    /// Batches that are being written, one after the other.
+    under_way: VecDeque<Arc<Batch>>,
     /// Pages of these batches.
     queued_pages: usize,
     /// Batches that were queued since the start, and that have ended.
@@ -136,7 +138,7 @@ impl Behind {
 }
 
 impl<D: Medium, N: Medium> Store<D, N> {
-    /// From now on batches wait until somebody writes them: see [`begin_write`](Self::begin_write).
+    /// From now on batches wait until somebody writes them: see [`begin_writes`](Self::begin_writes).
     pub fn write_behind(&mut self) {
         self.behind.waits = true;
     }
@@ -169,23 +171,30 @@ impl<D: Medium, N: Medium> Store<D, N> {
         }
     }
 
-    /// The next batch to be written, if none is being written. [`end_write`](Self::end_write) has to follow.
-    pub fn begin_write(&mut self) -> Option<Arc<Batch>> {
-        if self.behind.under_way.is_none() {
-            self.behind.under_way = self.behind.batches.pop_front();
-            return self.behind.under_way.clone();
+    /// The next batches to be written in this order, if none are being written. [`end_write`](Self::end_write) has to
+    /// follow for each.
+    pub fn begin_writes(&mut self) -> Vec<Arc<Batch>> {
+        let Behind { under_way, batches, .. } = &mut self.behind;
+        if !under_way.is_empty() {
+            return Vec::new();
         }
-        None
+        let mut pages = 0;
+        while pages < TOGETHER_PAGES
+            && let Some(batch) = batches.pop_front()
+        {
+            pages += batch.pages.len();
+            under_way.push_back(batch);
+        }
+        under_way.iter().cloned().collect()
     }
 
     /// A batch is written, or was tried: its pages are held no more, but for those that the disk refuses.
     pub fn end_write(&mut self, batch: &Arc<Batch>) {
         // Another may have waited for it, and ended it.
-        let is_under_way = |known: &Arc<Batch>| Arc::ptr_eq(known, batch);
-        if !self.behind.under_way.as_ref().is_some_and(is_under_way) {
+        if !self.behind.under_way.front().is_some_and(|known| Arc::ptr_eq(known, batch)) {
             return;
         }
-        self.behind.under_way = None;
+        self.behind.under_way.pop_front();
         let mut failed = batch.take_failed().into_iter().peekable();
         // A failed write may have been written in part.
         let stamp = self.disk_clock.touch();
@@ -245,10 +254,11 @@ impl<D: Medium, N: Medium> Store<D, N> {
 
     /// Writes the oldest batch now; false if there is none.
     pub fn write_one(&mut self) -> bool {
-        let batch = match self.behind.under_way.clone() {
-            Some(batch) => batch,
+        let batch = match self.behind.under_way.front() {
+            Some(batch) => Arc::clone(batch),
             None => {
-                let Some(batch) = self.begin_write() else { return false };
+                let Some(batch) = self.behind.batches.pop_front() else { return false };
+                self.behind.under_way.push_back(Arc::clone(&batch));
                 batch.write(&self.disk);
                 batch
             }
