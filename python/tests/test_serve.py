@@ -1,5 +1,6 @@
 """`clockhand serve`: a write buffer as a real disk, and the row beside the simulator's."""
 
+import itertools
 import json
 import os
 import random
@@ -13,6 +14,7 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -130,10 +132,7 @@ def test_a_report_shows_a_session_from_its_requests_to_the_disk(tmp_path: Path) 
     with served(tmp_path, "clock-dnv:total=64") as server:
         with pytest.raises(UsageError, match="still runs"):
             server.write_report(tmp_path / "early.html")
-        # A sample is taken each second, and two show what happened between them.
-        time.sleep(1.5)
         use(server, seed=3)
-        time.sleep(1.5)
     last = server.samples.row(-1, named=True)
     row = server.rows.row(0, named=True)
     assert (last["host_writes"], last["dirty_pages"]) == (row["host_writes"], 0)
@@ -146,6 +145,29 @@ def test_a_report_shows_a_session_from_its_requests_to_the_disk(tmp_path: Path) 
     assert f"{row['host_writes']:,} to the disk, in {row['batches']:,} batches" in page
     assert "Pages in the buffer" in page
     assert f"clockhand serve --disk {tmp_path / 'disk.img'}" in re.sub("</?span>", "", page)
+
+
+def test_a_report_begins_before_the_first_request(tmp_path: Path) -> None:
+    with served(tmp_path, "fab:total=64") as server:
+        use(server, seed=3, requests=60)
+    row = server.rows.row(0, named=True)
+    first = server.samples.row(0, named=True)
+    assert (first["seconds"], first["write_requests"], first["references"]) == (0, 0, 0)
+    spec = server.specifications()["requests"]
+    seconds = [0.0, *server.samples["seconds"].to_list()[1:]]
+    lasted = dict(zip(seconds[1:], (b - a for a, b in itertools.pairwise(seconds)), strict=True))
+    shown = sum(
+        record["y"] * lasted[record["x"]]
+        for record in records_of(spec)
+        if record["series"] == "writes"
+    )
+    assert shown == pytest.approx(row["write_requests"])
+
+
+def records_of(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    """The points of a figure with one line for each series."""
+    found: list[dict[str, Any]] = spec["datasets"][spec["data"]["name"]]
+    return found
 
 
 def test_samples_of_long_sessions_are_thinned_and_keep_the_slowest_second() -> None:

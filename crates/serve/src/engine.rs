@@ -5,6 +5,7 @@
 
 mod blocks;
 mod contents;
+mod reads;
 mod requests;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::store::{Medium, Outgoing, Store};
 
 pub use blocks::{Extent, StatusKind};
+pub use reads::{DiskRead, Fill, Run};
 
 /// The error of a refused request, in NBD's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -100,12 +102,24 @@ pub enum Recorded {
 /// Is told what enters the buffer, in its order.
 pub type Recorder = Box<dyn FnMut(Recorded) + Send>;
 
+/// The content of a page in DRAM. One that is not known is the disk's.
+#[derive(PartialEq, Eq)]
+enum Content {
+    Known(Box<[u8]>),
+    /// A read of this number is under way.
+    UnderWay(u64),
+    /// It could not be read yet.
+    Unread,
+}
+
 /// A write buffer over a store.
 pub struct Engine<D, N> {
     buffer: Box<dyn WriteBuffer + Send>,
     store: Store<D, N>,
-    /// The contents of the pages in DRAM; `None` if a page could not be read yet.
-    dram: FxHashMap<u64, Option<Box<[u8]>>>,
+    /// The contents of the pages in DRAM.
+    dram: FxHashMap<u64, Content>,
+    /// The number of the last read.
+    last_read: u64,
     /// Pages whose content was damaged in NVM while the server ran.
     damaged: FxHashSet<u64>,
     counts: Counts,
@@ -128,6 +142,7 @@ impl<D: Medium, N: Medium> Engine<D, N> {
             buffer,
             store,
             dram: FxHashMap::default(),
+            last_read: 0,
             damaged: FxHashSet::default(),
             counts: Counts::default(),
             recorder: None,
@@ -271,7 +286,7 @@ impl<D: Medium, N: Medium> Engine<D, N> {
         self.counts.nvm_writes += pages.len() as u64;
         for &StepPage { page, .. } in pages {
             let content = match self.dram.remove(&page.0) {
-                Some(Some(content)) => content,
+                Some(Content::Known(content)) => content,
                 _ => vec![0; self.page_bytes()].into(),
             };
             self.write_nvm(page.0, &content);
@@ -326,7 +341,7 @@ impl<D: Medium, N: Medium> Engine<D, N> {
                 }
             },
             Source::Dram => match self.dram.get(&page) {
-                Some(Some(content)) => {
+                Some(Content::Known(content)) => {
                     into.copy_from_slice(content);
                     Some(None)
                 }

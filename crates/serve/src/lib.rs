@@ -20,6 +20,8 @@ mod server;
 pub mod store;
 
 pub use buffer::ServedBuffer;
-pub use engine::{Counts, Engine, Extent, Recorded, Recorder, Refused, StatusKind};
+pub use engine::{
+    Counts, DiskRead, Engine, Extent, Fill, Recorded, Recorder, Refused, Run, StatusKind,
+};
 pub use error::ServeError;
 pub use server::{Ended, Options, Place, Report, Server, Teller, TlsFiles};

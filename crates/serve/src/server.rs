@@ -5,6 +5,7 @@ mod connection;
 mod core;
 mod ending;
 mod outbox;
+mod reads;
 mod sockets;
 #[cfg(test)]
 mod tests;
@@ -123,6 +124,7 @@ pub struct Server {
     accepting: Option<JoinHandle<()>>,
     committing: Option<JoinHandle<()>>,
     writing: Option<JoinHandle<()>>,
+    reading: Option<JoinHandle<()>>,
     sockets: Sockets,
     recovered: Recovered,
     began: Instant,
@@ -235,6 +237,11 @@ impl Server {
         let writing = spawn("serve-writes", Box::new(move || writes.write_behind()))?;
         let commits = Arc::clone(&core);
         let committing = spawn("serve-commits", Box::new(move || commits.commit()))?;
+        let reads = Arc::clone(&core);
+        let reading = match core.reads {
+            Some(_) => Some(spawn("serve-reads", Box::new(move || reads.run_reads()))?),
+            None => None,
+        };
         let accepting = spawn("serve-accepts", Box::new(move || accepting.run()))?;
         Ok(Server {
             core,
@@ -244,6 +251,7 @@ impl Server {
             accepting: Some(accepting),
             committing: Some(committing),
             writing: Some(writing),
+            reading,
             sockets,
             recovered,
             began: Instant::now(),
@@ -316,6 +324,10 @@ impl Server {
         let _ = self.accepting.take().map(JoinHandle::join);
         self.core.tell_notes();
         self.close_connections();
+        self.core.end_reads();
+        if self.core.open_connections.load(Ordering::SeqCst) == 0 {
+            let _ = self.reading.take().map(JoinHandle::join);
+        }
         let report = self.report();
         self.core.engine().stop_recording();
         Ended { report, failure }

@@ -10,15 +10,18 @@ pub mod layout;
 mod medium;
 pub(crate) mod mutant;
 mod nvm;
+mod reading;
 pub mod recovery;
 mod syncs;
 mod versions;
 
 use std::io;
+use std::sync::Arc;
 
 pub use behind::{Batch, Outgoing};
 pub use medium::Medium;
 pub use nvm::NvmSync;
+pub use reading::Pin;
 pub use syncs::{DiskSync, Goal, Next};
 
 use behind::Behind;
@@ -26,6 +29,7 @@ use clock::SyncClock;
 use layout::Header;
 use mutant::{Mutant, Mutants};
 use nvm::Nvm;
+use reading::Reading;
 use recovery::Lost;
 
 /// Zeros that are written together, in bytes.
@@ -56,6 +60,7 @@ pub struct Store<D, N> {
     counts: StoreCounts,
     mutants: Mutants,
     behind: Behind,
+    reading: Arc<Reading>,
     /// Sentences about pages that the disk refuses.
     notes: Vec<String>,
 }
@@ -86,6 +91,7 @@ impl<D: Medium, N: Medium> Store<D, N> {
             counts: StoreCounts::default(),
             mutants: Mutants::default(),
             behind: Behind::default(),
+            reading: Arc::default(),
             notes: Vec::new(),
         }
     }
@@ -163,17 +169,31 @@ impl<D: Medium, N: Medium> Store<D, N> {
     ///
     /// The disk's error, or the loss of a page.
     pub fn read_disk(&mut self, first: u64, into: &mut [u8]) -> io::Result<()> {
-        let pages = (into.len() / self.page_bytes) as u64;
+        self.begin_disk_read(first, (into.len() / self.page_bytes) as u64)?;
+        let at = first * self.page_bytes as u64;
+        let inside = self.disk_bytes.saturating_sub(at).min(into.len() as u64) as usize;
+        into[inside..].fill(0);
+        self.disk.read(at, &mut into[..inside])
+    }
+
+    /// Pages are about to be read from the disk.
+    ///
+    /// # Errors
+    ///
+    /// The loss of one.
+    pub fn begin_disk_read(&mut self, first: u64, pages: u64) -> io::Result<()> {
         self.counts.disk_pages_read += pages;
         if let Some(nvm) = &self.nvm
             && let Some(page) = (first..first + pages).find(|&page| nvm.is_lost(page))
         {
             return Err(io::Error::other(format!("page {page} is lost: it was damaged in NVM")));
         }
-        let at = first * self.page_bytes as u64;
-        let inside = self.disk_bytes.saturating_sub(at).min(into.len() as u64) as usize;
-        into[inside..].fill(0);
-        self.disk.read(at, &mut into[..inside])
+        Ok(())
+    }
+
+    /// Nobody writes to these pages of the disk as long as the pin is there.
+    pub fn pin(&self, pages: std::ops::Range<u64>) -> Pin {
+        self.reading.pin(pages)
     }
 
     /// The disk.
@@ -253,6 +273,7 @@ impl<D: Medium, N: Medium> Store<D, N> {
     pub fn clear_disk(&mut self, pages: std::ops::Range<u64>, allocates: bool) -> io::Result<()> {
         self.check()?;
         self.write_those_of(&pages);
+        self.reading.wait_for(&pages);
         let page_bytes = self.page_bytes as u64;
         let (at, end) = (pages.start * page_bytes, (pages.end * page_bytes).min(self.disk_bytes));
         self.disk_clock.touch();

@@ -50,6 +50,7 @@ class Course:
 
     def __init__(self, engine: Any) -> None:
         self.samples: list[Sample] = []
+        self._start = _start_of(engine)
         self.second: Sample | None = None
         self._engine = engine
         self._stride = 1
@@ -65,11 +66,11 @@ class Course:
         self._take(has_times=True, is_kept=True)
 
     def table(self, row: Sample | None = None) -> pl.DataFrame:
-        """Return the samples with the columns of :data:`SAMPLE_SCHEMA`; the last one is the row."""
+        """Return the samples with the columns of :data:`SAMPLE_SCHEMA`, from the start to the row."""
         last = [] if row is None else [row | {"dirty_pages": row["residual_dirty"]}]
         ended = ({name: one.get(name) for name in SAMPLE_SCHEMA} for one in last)
         untimed = ({**one, **dict.fromkeys(TIMES)} for one in ended)
-        return pl.DataFrame([*self.samples, *untimed], schema=SAMPLE_SCHEMA)
+        return pl.DataFrame([self._start, *self.samples, *untimed], schema=SAMPLE_SCHEMA)
 
     def _run(self) -> None:
         tick = 0
@@ -102,6 +103,15 @@ class Course:
         pairs = zip(first, second, strict=False)
         self.samples = [later | _slower(earlier, later) for earlier, later in pairs]
         self._stride *= 2
+
+
+def _start_of(engine: Any) -> Sample:
+    """Return the counts before the first request: clients may come before the first sample."""
+    figures = engine.figures(False)
+    known = {} if figures is None else figures[0] | figures[1]
+    nothing = dict.fromkeys((*COUNTS, *GAUGES), 0) | dict.fromkeys(TIMES)
+    kept = {name: known.get(name) for name in ("nvm_pages", "free_slots")}
+    return {"seconds": 0.0, **nothing, **kept}
 
 
 def _slower(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, float | None]:

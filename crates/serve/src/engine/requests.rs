@@ -1,54 +1,15 @@
-//! Requests of bytes: each enters the buffer as a whole.
+//! Requests of bytes that write, and FLUSH: each enters the buffer as a whole.
 
 use clockhand_policy::LogicalPage;
 use clockhand_policy::buffer::{Medium as Memory, Request};
 
-use super::{Engine, Recorded, Refused};
+use super::{Content, Engine, Recorded, Refused};
 use crate::store::{Goal, Medium, Outgoing};
 
 impl<D: Medium, N: Medium> Engine<D, N> {
-    fn pages_of(&self, at: u64, bytes: u64) -> std::ops::Range<u64> {
+    pub(super) fn pages_of(&self, at: u64, bytes: u64) -> std::ops::Range<u64> {
         let page_bytes = self.page_bytes() as u64;
         at / page_bytes..(at + bytes).div_ceil(page_bytes)
-    }
-
-    /// Reads the whole pages that `bytes` bytes at `at` touch into `into`, and returns where in it they begin.
-    ///
-    /// # Errors
-    ///
-    /// A page cannot be read.
-    pub fn read(&mut self, at: u64, bytes: u32, into: &mut Vec<u8>) -> Result<usize, Refused> {
-        self.begin();
-        let page_bytes = self.page_bytes();
-        let pages = self.pages_of(at, bytes.into());
-        let len = (pages.end - pages.start) as usize * page_bytes;
-        if into.len() < len {
-            into.resize(len, 0);
-        }
-        let into = &mut into[..len];
-        let result = self.read_now(pages.start, into);
-        self.record_event(Recorded::Read(at, bytes));
-        self.counts.read_requests += 1;
-        self.counts.read_bytes += u64::from(bytes);
-        for (page, content) in pages.clone().zip(into.chunks(page_bytes)) {
-            if self.check_room().is_ok() {
-                self.reference_read(page, result.is_ok().then_some(content));
-            }
-        }
-        result.map(|()| (at - pages.start * page_bytes as u64) as usize)
-    }
-
-    fn reference_read(&mut self, page: u64, content: Option<&[u8]>) {
-        let request = Request::Read(LogicalPage(page));
-        self.make_room(request, &[]);
-        let served = self.serve(request);
-        let is_unread = || matches!(self.dram.get(&page), None | Some(None));
-        if (served.hit.is_none() || is_unread())
-            && self.buffer.place_of(LogicalPage(page)) == Some(Memory::Dram)
-            && is_unread()
-        {
-            self.dram.insert(page, content.map(Box::from));
-        }
     }
 
     /// Writes `payload` at `at`; with `forced`, what must be durable before the answer.
@@ -196,8 +157,8 @@ impl<D: Medium, N: Medium> Engine<D, N> {
         self.damaged.remove(&page);
         match self.buffer.place_of(number) {
             Some(Memory::Dram) => match self.dram.get_mut(&page) {
-                Some(Some(place)) => place.copy_from_slice(content),
-                _ => drop(self.dram.insert(page, Some(content.into()))),
+                Some(Content::Known(place)) => place.copy_from_slice(content),
+                _ => drop(self.dram.insert(page, Content::Known(content.into()))),
             },
             Some(Memory::Nvm) => {
                 self.dram.remove(&page);

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::buffer::{ServedBuffer, build};
@@ -228,4 +229,65 @@ fn a_flush_whose_pages_are_refused_after_it_entered_is_an_error() {
     tried.disk.writes_fail.set(None);
     assert_eq!(tried.flush(), Ok(()));
     assert_eq!(tried.on_disk(0), 1);
+}
+
+/// A file in memory that threads share.
+struct Shared(Mutex<Vec<u8>>);
+
+impl Medium for Shared {
+    fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
+        into.copy_from_slice(&self.0.lock().unwrap()[at as usize..][..into.len()]);
+        Ok(())
+    }
+
+    fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.lock().unwrap()[at as usize..][..bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn clear(&self, _: u64, _: u64, _: bool) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_read_beside_has_the_content_of_its_moment_and_writes_wait_for_it() {
+    let bytes = PAGES as usize * PAGE_BYTES;
+    let disk = Arc::new(Shared(Mutex::new(vec![1; bytes])));
+    let buffer = build(&ServedBuffer::parse("lru:total=1").unwrap().resolve(64).unwrap());
+    let nvm: Option<(Arc<Shared>, Header)> = None;
+    let store = Store::new(Arc::clone(&disk), bytes as u64, PAGE_BYTES, nvm);
+    let mut engine = Engine::new(buffer, store);
+    engine.store_mut().write_behind();
+    let mut into = vec![0; PAGE_BYTES];
+    let read = engine.begin_read(0, 4096, &mut into).unwrap().expect("only the disk has it");
+    // It is written, leaves the buffer, and is on its way to the disk.
+    engine.write(0, &[2; PAGE_BYTES], false).unwrap();
+    engine.write(4096, &[3; PAGE_BYTES], false).unwrap();
+    let batches = engine.store_mut().begin_writes();
+    assert_eq!(batches.len(), 1);
+    std::thread::scope(|scope| {
+        let writes = scope.spawn(|| batches.iter().for_each(|batch| batch.write(&disk)));
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        assert!(!writes.is_finished(), "the page is being read");
+        disk.read(read.runs[0].at, &mut into).unwrap();
+        let fill = read.end();
+        writes.join().unwrap();
+        engine.end_read(&fill, Ok(&into));
+    });
+    assert!(into.iter().all(|&byte| byte == 1), "the content of the moment when it entered");
+    batches.iter().for_each(|batch| engine.store_mut().end_write(batch));
+    let mut now = Vec::new();
+    engine.read(0, 4096, &mut now).unwrap();
+    assert_eq!(now[0], 2, "the buffer keeps no old content");
+    let read = engine.begin_read(8192, 4096, &mut into).unwrap().unwrap();
+    let other = engine.begin_read(8192, 4096, &mut into).unwrap().unwrap();
+    assert_eq!(engine.counts().read_hits, 1, "the page is in the buffer while it is read");
+    drop(other);
+    engine.end_read(&read.end(), Ok(&[1; PAGE_BYTES]));
+    assert!(engine.begin_read(8192, 4096, &mut into).unwrap().is_none(), "the buffer has it now");
 }

@@ -3,7 +3,7 @@
 use clockhand_policy::LogicalPage;
 use clockhand_policy::buffer::{Medium as Memory, Request};
 
-use super::{Engine, Recorded, Refused};
+use super::{Content, Engine, Recorded, Refused};
 use crate::store::{Goal, Medium};
 
 impl<D: Medium, N: Medium> Engine<D, N> {
@@ -65,8 +65,8 @@ impl<D: Medium, N: Medium> Engine<D, N> {
         match self.buffer.place_of(LogicalPage(page)) {
             // It keeps its place, clean.
             Some(Memory::Dram) => {
-                let zeros = vec![0; self.page_bytes()].into();
-                self.dram.insert(page, Some(zeros));
+                let zeros = Content::Known(vec![0; self.page_bytes()].into());
+                self.dram.insert(page, zeros);
             }
             Some(Memory::Nvm) => unreachable!("a trimmed page leaves NVM"),
             None => drop(self.dram.remove(&page)),

@@ -7,6 +7,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
+use rustix::io::{ReadWriteFlags, preadv2};
 
 use crate::store::Medium;
 
@@ -55,6 +56,10 @@ impl Syncer {
     }
 }
 
+fn is_aligned(at: u64, bytes: usize) -> bool {
+    at.is_multiple_of(ALIGNMENT as u64) && bytes.is_multiple_of(ALIGNMENT)
+}
+
 fn open_again(file: &File, flags: i32, writes: bool) -> io::Result<File> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     OpenOptions::new().read(true).write(writes).custom_flags(flags).open(path)
@@ -83,6 +88,30 @@ impl FileMedium {
         &self.file
     }
 
+    /// Reads what the kernel has, without waiting for the disk; whether that was all.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read like that.
+    pub fn read_at_once(&self, at: u64, into: &mut [u8]) -> io::Result<bool> {
+        if self.direct.is_some() {
+            return Ok(false);
+        }
+        let bytes = into.len();
+        let mut into = [io::IoSliceMut::new(into)];
+        match preadv2(&self.file, &mut into, at, ReadWriteFlags::NOWAIT) {
+            Ok(read) => Ok(read == bytes),
+            Err(rustix::io::Errno::AGAIN) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The file through which these bytes are read: past the kernel's cache, if that is wanted and possible.
+    pub fn file_for(&self, at: u64, bytes: usize) -> &File {
+        let direct = self.direct.as_ref().filter(|_| is_aligned(at, bytes));
+        direct.map_or(&self.file, |direct| &direct.file)
+    }
+
     /// The same file to be synced beside.
     ///
     /// # Errors
@@ -100,8 +129,7 @@ impl FileMedium {
         buffer_of: fn(&Direct) -> &Mutex<Vec<u8>>,
         transfer: &mut Transfer<'_>,
     ) -> Option<io::Result<()>> {
-        let is_aligned = at.is_multiple_of(ALIGNMENT as u64) && bytes.is_multiple_of(ALIGNMENT);
-        let direct = self.direct.as_ref().filter(|_| is_aligned)?;
+        let direct = self.direct.as_ref().filter(|_| is_aligned(at, bytes))?;
         let mut buffer = buffer_of(direct).lock().unwrap_or_else(PoisonError::into_inner);
         let start = buffer.as_ptr().align_offset(ALIGNMENT);
         let buffer = &mut buffer[start..start + LIMIT_DIRECT_BYTES];

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::core::{Core, FileEngine, Waiting};
 use super::outbox::Outbox;
+use super::reads::{Asked, Pages, UnderWay, read_beside};
 use super::tls::Tls;
 use crate::Refused;
 use crate::latency::Timed;
@@ -22,6 +23,8 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 /// A client that takes no answer for so long is gone.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 const INPUT_BYTES: usize = 256 << 10;
+/// Memory that a connection keeps for its next requests, in bytes.
+const LIMIT_KEPT: usize = 2 << 20;
 /// Answers that are written together, in bytes.
 const LIMIT_TOGETHER: usize = 1 << 20;
 
@@ -42,7 +45,7 @@ fn try_serve(
     let Some((socket, agreed)) = negotiate(socket, offer, tls, deadline)? else { return Ok(()) };
     socket.set_read_timeout(None)?;
     let replies = Replies { structured: agreed.structured };
-    let outbox = Arc::new(Outbox::new(socket.try_clone()?, replies));
+    let outbox = Arc::new(Outbox::new(socket.try_clone()?, replies, Arc::clone(core.payloads())));
     let writer = Arc::clone(&outbox);
     let thread = std::thread::Builder::new()
         .name("serve-answers".to_owned())
@@ -59,11 +62,9 @@ fn try_serve(
         export,
         agreed,
         payload: Vec::new(),
-        pages: Vec::new(),
-        taken: 0,
+        pages: Pages::default(),
     };
     let result = client.serve_requests(socket);
-    client.give_back();
     outbox.close();
     let _ = thread.join();
     result
@@ -140,9 +141,7 @@ struct Client<'a> {
     export: Export,
     agreed: Agreed,
     payload: Vec<u8>,
-    pages: Vec<u8>,
-    /// Bytes of the budget for payloads that wait to be written.
-    taken: usize,
+    pages: Pages,
 }
 
 /// How a request without data ends.
@@ -156,7 +155,7 @@ impl Client<'_> {
         let mut input = BufReader::with_capacity(INPUT_BYTES, socket);
         loop {
             if input.buffer().len() < HEADER_BYTES {
-                self.flush()?;
+                self.outbox.flush()?;
                 if input.fill_buf()?.is_empty() {
                     return Ok(());
                 }
@@ -188,39 +187,26 @@ impl Client<'_> {
 
     /// Memory for the largest requests is not kept.
     fn shrink(&mut self) {
-        for buffer in [&mut self.payload, &mut self.pages] {
-            if buffer.capacity() > 2 << 20 {
-                *buffer = Vec::new();
-            }
+        if self.payload.capacity() > LIMIT_KEPT {
+            self.payload = Vec::new();
         }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        let flushed = self.outbox.flush();
-        self.give_back();
-        flushed
+        if self.pages.capacity() > LIMIT_KEPT {
+            self.pages = Pages::default();
+        }
     }
 
     /// Takes room for a payload; answers that hold some are written before it waits.
     fn take(&mut self, bytes: usize) -> io::Result<()> {
         if !self.core.payloads().try_take(bytes) {
-            self.flush()?;
+            self.outbox.flush()?;
             self.core.payloads().take(bytes);
         }
         Ok(())
     }
 
-    fn give_back(&mut self) {
-        let taken = std::mem::take(&mut self.taken);
-        if taken > 0 {
-            self.core.payloads().give_back(taken);
-            self.shrink();
-        }
-    }
-
     fn added(&mut self, waiting_bytes: usize) -> io::Result<bool> {
         if waiting_bytes > LIMIT_TOGETHER {
-            self.flush()?;
+            self.outbox.flush()?;
         }
         Ok(true)
     }
@@ -249,33 +235,41 @@ impl Client<'_> {
     }
 
     fn read(&mut self, header: Header, at: u64, bytes: u32, began: Instant) -> io::Result<bool> {
-        if self.taken > 0 && self.taken + bytes as usize > 4 * LIMIT_TOGETHER {
-            self.flush()?;
-        }
+        self.outbox.wait_for_room(bytes as usize)?;
         self.take(bytes as usize)?;
-        self.taken += bytes as usize;
-        let read = {
-            let mut engine = self.core.engine();
-            let read = match self.core.is_ending() {
-                true => Err(Refused::Shutdown),
-                false => engine.read(at, bytes, &mut self.pages),
-            };
-            self.core.look_after(&engine);
-            read
+        self.outbox.hold(bytes as usize);
+        let mut engine = self.core.engine();
+        let (len, offset) = engine.extent_of_read(at, bytes);
+        self.pages.resize(len);
+        let begun = match self.core.is_ending() {
+            true => Err(Refused::Shutdown),
+            false => engine.begin_read(at, bytes, &mut self.pages),
+        };
+        self.core.look_after(&engine);
+        drop(engine);
+        let result = match begun {
+            Ok(Some(read)) => {
+                let (outbox, cookie) = (Arc::clone(&self.outbox), header.cookie);
+                let asked = Asked { outbox, cookie, at, bytes, offset, began };
+                let pages = std::mem::take(&mut self.pages);
+                let Some((result, pages)) = read_beside(self.core, UnderWay { read, pages, asked })
+                else {
+                    return Ok(true);
+                };
+                self.pages = pages;
+                result
+            }
+            Ok(None) => Ok(()),
+            Err(refused) => Err(refused),
         };
         self.core.add_time(Timed::Read, began);
-        match read {
-            Err(refused) => {
-                self.core.tell_notes();
-                self.refuse(header, refused)
-            }
-            Ok(offset) => {
-                let data = &self.pages[offset..offset + bytes as usize];
-                let replies = self.replies;
-                let waiting = self.outbox.add(|into| replies.data(header.cookie, at, data, into));
-                self.added(waiting)
-            }
+        if result.is_err() {
+            self.core.tell_notes();
         }
+        let data = result.map(|()| &self.pages[offset..offset + bytes as usize]);
+        let waiting = self.outbox.add_read(header.cookie, at, bytes, data);
+        self.shrink();
+        self.added(waiting)
     }
 
     fn block_status(&mut self, header: Header, at: u64, bytes: u32, one: bool) -> io::Result<bool> {

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::reads::{Ended, Reads};
 use crate::files::{FileMedium, Syncer};
 use crate::latency::{Latencies, Timed};
 use crate::store::{Goal, Next};
@@ -45,11 +46,15 @@ pub(super) struct Core {
     wake: Condvar,
     /// Wakes the thread that writes.
     work: Condvar,
-    file: Arc<FileMedium>,
+    pub(super) file: Arc<FileMedium>,
+    pub(super) reads: Option<Reads>,
+    /// Pages that were read while another had the engine.
+    kept: Mutex<Vec<Ended>>,
+    has_kept: AtomicBool,
     disk: Syncer,
     nvm: Option<Syncer>,
     latencies: Mutex<[Latencies; 2]>,
-    payloads: Payloads,
+    payloads: Arc<Payloads>,
     is_ending: AtomicBool,
     pub(super) is_hurried: Arc<AtomicBool>,
     pub(super) connections: AtomicU64,
@@ -64,6 +69,7 @@ struct Waits {
     list: Vec<Waiting>,
     wants_slots: bool,
     is_over: bool,
+    has_notes: bool,
     /// The thread that syncs has work.
     is_busy: bool,
     /// The thread that syncs waits for the one that writes.
@@ -92,10 +98,13 @@ impl Core {
             wake: Condvar::new(),
             work: Condvar::new(),
             file,
+            reads: Reads::new(),
+            kept: Mutex::default(),
+            has_kept: AtomicBool::new(false),
             disk,
             nvm,
             latencies: Mutex::default(),
-            payloads: Payloads::default(),
+            payloads: Arc::default(),
             is_ending: AtomicBool::new(false),
             is_hurried: Arc::default(),
             connections: AtomicU64::new(0),
@@ -107,14 +116,45 @@ impl Core {
 
     /// The engine. Requests enter in the order of its lock.
     pub(super) fn engine(&self) -> MutexGuard<'_, FileEngine> {
-        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.has_kept.load(Ordering::SeqCst) {
+            self.tell_kept(&mut engine);
+        }
+        engine
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<Ended>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell_kept(&self, engine: &mut FileEngine) {
+        let mut kept = self.kept();
+        self.has_kept.store(false, Ordering::SeqCst);
+        kept.drain(..).for_each(|ended| ended.tell(engine));
+    }
+
+    /// Has the engine keep pages that were read. Whoever holds it may wait for the caller, who does not wait for it.
+    pub(super) fn keep(&self, ended: impl Iterator<Item = Ended>) {
+        let mut kept = self.kept();
+        kept.extend(ended);
+        self.has_kept.store(!kept.is_empty(), Ordering::SeqCst);
+        drop(kept);
+        if let Ok(mut engine) = self.engine.try_lock() {
+            self.tell_kept(&mut engine);
+        }
+    }
+
+    /// Has the thread that syncs tell the user what failed.
+    pub(super) fn tell_notes_soon(&self) {
+        self.waits().has_notes = true;
+        self.wake.notify_one();
     }
 
     fn waits(&self) -> MutexGuard<'_, Waits> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn payloads(&self) -> &Payloads {
+    pub(super) fn payloads(&self) -> &Arc<Payloads> {
         &self.payloads
     }
 
@@ -235,6 +275,16 @@ impl Core {
         waits.is_awaited = false;
     }
 
+    /// Answers what was read from the disk; ends after [`end_reads`](Self::end_reads).
+    pub(super) fn run_reads(&self) {
+        self.reads.iter().for_each(|reads| reads.run(self));
+    }
+
+    /// Ends [`run_reads`](Self::run_reads) when nothing is under way.
+    pub(super) fn end_reads(&self) {
+        self.reads.iter().for_each(Reads::end);
+    }
+
     /// Ends [`commit`](Self::commit) when no request waits any more.
     pub(super) fn end_commits(&self) {
         self.waits().is_over = true;
@@ -247,7 +297,7 @@ impl Core {
         let mut looked = Instant::now();
         loop {
             let mut waits = self.waits();
-            if list.is_empty() && waits.list.is_empty() && !waits.wants_slots {
+            if list.is_empty() && waits.list.is_empty() && !waits.wants_slots && !waits.has_notes {
                 if waits.is_over {
                     return;
                 }
@@ -260,6 +310,7 @@ impl Core {
             list.append(&mut waits.list);
             let wants_slots = std::mem::take(&mut waits.wants_slots);
             let looks = waits.looks;
+            waits.has_notes = false;
             drop(waits);
             let is_due = looked.elapsed() >= Duration::from_secs(1);
             if is_due {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use super::Store;
 use super::medium::Medium;
+use super::reading::Reading;
 
 /// Pages that can be held.
 const LIMIT_PAGES: usize = 4096;
@@ -36,6 +37,7 @@ pub struct Batch {
     content: Vec<u8>,
     page_bytes: usize,
     disk_bytes: u64,
+    reading: Arc<Reading>,
     written: Mutex<Option<Failed>>,
     ended: Condvar,
 }
@@ -64,7 +66,9 @@ impl Batch {
     }
 
     fn write_run(&self, disk: &impl Medium, run: std::ops::Range<usize>) -> io::Result<()> {
-        let at = self.pages[run.start].0 * self.page_bytes as u64;
+        let first = self.pages[run.start].0;
+        self.reading.wait_for(&(first..first + run.len() as u64));
+        let at = first * self.page_bytes as u64;
         let inside = (self.disk_bytes - at).min((run.len() * self.page_bytes) as u64) as usize;
         disk.write(at, &self.content[run.start * self.page_bytes..][..inside])
     }
@@ -157,6 +161,7 @@ impl<D: Medium, N: Medium> Store<D, N> {
             content,
             page_bytes: self.page_bytes,
             disk_bytes: self.disk_bytes,
+            reading: Arc::clone(&self.reading),
             written: Mutex::default(),
             ended: Condvar::new(),
         });
@@ -246,6 +251,7 @@ impl<D: Medium, N: Medium> Store<D, N> {
             content: content.to_vec(),
             page_bytes: self.page_bytes,
             disk_bytes: self.disk_bytes,
+            reading: Arc::clone(&self.reading),
             written: Mutex::default(),
             ended: Condvar::new(),
         };

@@ -1,10 +1,13 @@
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 
 use clockhand_serve::Recorded;
 use proptest::prelude::*;
 
-use crate::client::{Client, DISCONNECT, FLUSH, FUA, Folder, READ, Running, TRIM, WRITE_ZEROES};
+use crate::client::{
+    Client, DISCONNECT, FLUSH, FUA, Folder, READ, Running, TRIM, WRITE, WRITE_ZEROES,
+};
 
 const EPERM: u32 = 1;
 const EINVAL: u32 = 22;
@@ -136,9 +139,17 @@ proptest! {
     fn a_disk_behind_any_buffer_is_a_disk(
         buffer in prop::sample::select(&BUFFERS[..]),
         list in prop::collection::vec(asked(1 << 20), 1..60),
+        direct in any::<bool>(),
     ) {
         let place = Folder::new();
-        let running = Running::start(&place.options(buffer, 1 << 20)).unwrap();
+        let mut options = place.options(buffer, 1 << 20);
+        options.direct = direct;
+        let running = Running::start(&options).or_else(|_| {
+            // The file system has no reads past the cache.
+            options.direct = false;
+            Running::start(&options)
+        });
+        let running = running.unwrap();
         let mut clients = [Client::connect(&place.socket()), Client::connect(&place.socket())];
         let mut model = vec![0_u8; 1 << 20];
         for (number, asked) in list.iter().enumerate() {
@@ -206,4 +217,53 @@ fn many_clients_at_once_write_what_they_write() {
         .collect();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
     assert!(running.finish().failure.is_none());
+}
+
+/// The answer of a page's first READ, its WRITE, or its READ after that.
+fn check_answer(client: &mut Client, turn: u8) {
+    let (errno, cookie) = client.receive();
+    assert_eq!(errno, 0);
+    let expected = match cookie % 3 {
+        1 => turn - 1,
+        2 => return,
+        _ => turn,
+    };
+    let mut data = [0; 4096];
+    client.stream.read_exact(&mut data).unwrap();
+    assert!(data == [expected; 4096], "{cookie}: {} and not {expected}", data[0]);
+}
+
+#[test]
+fn reads_that_wait_for_the_disk_have_the_content_of_their_turn() {
+    const PAGES: u64 = 300;
+    for direct in [true, false] {
+        let place = Folder::new();
+        let mut options = place.options("lru:total=4", PAGES * 4096);
+        options.direct = direct;
+        let running = match Running::start(&options) {
+            Err(_) if direct => {
+                println!("skipped: this file system has no reads past the cache");
+                continue;
+            }
+            running => running.unwrap(),
+        };
+        for turn in 1..=3_u8 {
+            let mut client = Client::connect(&place.socket());
+            for wave in 0..PAGES / 10 {
+                // Nobody waits for an answer: reads are under way while their pages are written and leave the buffer.
+                for page in wave * 10..wave * 10 + 10 {
+                    client.send(READ, 0, page * 4096, 4096, b"");
+                    client.send(WRITE, 0, page * 4096, 4096, &[turn; 4096]);
+                    client.send(READ, 0, page * 4096, 4096, b"");
+                }
+                (0..30).for_each(|_| check_answer(&mut client, turn));
+            }
+        }
+        let ended = running.finish();
+        assert!(ended.failure.is_none());
+        let counts = ended.report.counts;
+        assert_eq!(counts.read_references, 6 * PAGES);
+        assert_eq!(ended.report.store.disk_pages_written, counts.dirty_pages_flushed);
+        assert!(std::fs::read(place.path("disk.img")).unwrap() == [3; PAGES as usize * 4096]);
+    }
 }
