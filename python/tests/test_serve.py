@@ -61,6 +61,15 @@ def served(folder: Path, buffer: str, **options: object) -> BlockServer:
     return clockhand.serve(folder / "disk.img", buffer=buffer, **{**given, **options})  # type: ignore[arg-type]
 
 
+def can_be_direct(folder: Path) -> bool:
+    """Tell whether the file system has reads and writes past the kernel's cache."""
+    try:
+        os.close(os.open(folder / "tried", os.O_CREAT | os.O_RDWR | os.O_DIRECT))
+    except OSError:
+        return False
+    return True
+
+
 def use(server: BlockServer, seed: int, requests: int = 400) -> bytes:
     """Send requests over three connections; what the disk holds then."""
     assert server.socket is not None
@@ -96,7 +105,8 @@ def use(server: BlockServer, seed: int, requests: int = 400) -> bytes:
 @pytest.mark.parametrize("buffer", BUFFERS)
 def test_a_session_counts_what_the_simulator_counts(tmp_path: Path, buffer: str) -> None:
     record = tmp_path / "requests.parquet"
-    with served(tmp_path, buffer, record=record) as server:
+    direct = can_be_direct(tmp_path) and len(buffer) % 2 == 0
+    with served(tmp_path, buffer, record=record, direct=direct) as server:
         expected = use(server, seed=len(buffer))
     assert (tmp_path / "disk.img").read_bytes() == expected
     name, _, settings = buffer.partition(":")
@@ -136,7 +146,8 @@ def test_a_report_shows_a_session_from_its_requests_to_the_disk(tmp_path: Path) 
     last = server.samples.row(-1, named=True)
     row = server.rows.row(0, named=True)
     assert (last["host_writes"], last["dirty_pages"]) == (row["host_writes"], 0)
-    assert server.samples["write_us_p99"].drop_nulls().max() == row["write_us_p99"]
+    slowest = server.samples["write_us_p99"].drop_nulls().to_list()
+    assert max(slowest) >= row["write_us_p99"]
     assert set(server.specifications()) == {
         "requests", "volume", "times", "pages", "hits", "written", "batches"
     }  # fmt: skip

@@ -66,7 +66,7 @@ class Course:
         self._take(has_times=True, is_kept=True)
 
     def table(self, row: Sample | None = None) -> pl.DataFrame:
-        """Return the samples with the columns of :data:`SAMPLE_SCHEMA`, from the start to the row."""
+        """Return the samples from the start to the row, in columns of :data:`SAMPLE_SCHEMA`."""
         last = [] if row is None else [row | {"dirty_pages": row["residual_dirty"]}]
         ended = ({name: one.get(name) for name in SAMPLE_SCHEMA} for one in last)
         untimed = ({**one, **dict.fromkeys(TIMES)} for one in ended)

@@ -132,3 +132,19 @@ impl<D: Medium, N: Medium> Engine<D, N> {
         place | if is_newer { NEWER } else { 0 }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_has_at_most_65536_extents_and_consecutive_ones_differ() {
+        let mut extents = Extents { list: Vec::new(), most: LIMIT_EXTENTS };
+        let fitted = (0..70_000).take_while(|number| extents.add(4096, number / 2 % 2)).count();
+        assert_eq!((fitted, extents.list.len()), (70_000, 35_000));
+        let fitted = (0..70_000).take_while(|number| extents.add(512, 4 + number % 2)).count();
+        assert_eq!((fitted, extents.list.len()), (65_536 - 35_000, 65_536));
+        assert!(extents.list.windows(2).all(|pair| pair[0].flags != pair[1].flags));
+        assert!(extents.add(512, extents.list[65_535].flags), "the last one still grows");
+    }
+}

@@ -5,7 +5,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::core::{Core, FileEngine, Waiting};
+use super::core::{Core, FileEngine};
+use super::durability::Waiting;
 use super::outbox::Outbox;
 use super::reads::{Asked, Pages, UnderWay, read_beside};
 use super::tls::Tls;

@@ -6,7 +6,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use rustix::net::{SendFlags, send};
 
-use super::core::{FrontEnd, Payloads};
+use super::core::FrontEnd;
+use super::payloads::Payloads;
 use crate::Refused;
 use crate::protocol::reply::Replies;
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::connection::negotiate;
-use super::core::Payloads;
+use super::payloads::Payloads;
 use crate::protocol::negotiation::Offer;
 
 fn offer() -> Offer {

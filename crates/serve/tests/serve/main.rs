@@ -4,6 +4,7 @@ mod client;
 mod crashes;
 mod cuts;
 mod drive;
+mod extents;
 mod files;
 mod handshake;
 mod misuse;
