@@ -3,6 +3,7 @@
 If the kernel refuses to page programs, or a program is missing, tests are skipped with the reason.
 """
 
+import os
 import shutil
 import subprocess
 import sys
@@ -60,6 +61,18 @@ def test_what_own_instructions_do_to_paged_mappings_ends_the_program_with_a_sent
     assert "the pager has ended" not in run.err
 
 
+# The old content came back without a word. The kernel refuses it where the memory may be locked.
+@pytest.mark.parametrize("bits", ["sensed", "mapped"])
+def test_what_own_instructions_would_forget_is_refused(
+    clockhand: Clockhand, tmp_path: Path, bits: str
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root may lock as much memory as a program can have paged")
+    program = built(tmp_path, "own_mappings")
+    run = clockhand("run", *PAGED, "--bits", bits, "--", program, "forgets")
+    assert (run.code, run.out) == (0, b"-22\n-22\n-22\nto the end\n"), run.err
+
+
 # Nothing but zeros could be mapped over paged memory.
 @pytest.mark.parametrize("bits", ["sensed", "mapped"])
 def test_reserved_memory_is_paged_and_takes_whatever_is_mapped_over_it(
@@ -90,6 +103,15 @@ def test_a_program_whose_last_thread_ends_itself_ends_with_its_code(
 ) -> None:
     run = clockhand("run", *PAGED, "--", built(tmp_path, "ends_itself"))
     assert (run.code, run.out) == (3, b"done\n"), run.err
+
+
+# It failed without a word of why.
+def test_a_program_that_wants_a_user_namespace_is_told_why_it_gets_none(
+    clockhand: Clockhand,
+) -> None:
+    run = clockhand("run", *PAGED, "--", needed("unshare"), "--user", needed("true"))
+    assert run.code == 1, run.err
+    assert run.err.count("the kernel gives it no other user namespace (error 22)") == 1
 
 
 def test_a_program_with_a_heap_of_its_own_is_told_of(clockhand: Clockhand, tmp_path: Path) -> None:

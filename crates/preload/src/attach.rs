@@ -321,6 +321,9 @@ fn map_file(
         let address = system::mmap(wanted, bytes, protection, flags, file.0, offset)?;
         system::madvise(address, bytes, libc::MADV_DONTFORK)?;
         system::madvise(address, bytes, libc::MADV_DONTDUMP)?;
+        // So that the kernel refuses (`EINVAL`) what a program's own instructions would have it forget, without the pager's
+        // knowledge. Not every user may have that much locked.
+        let _ = system::lock_on_fault(address, bytes);
         match system::madvise(address, bytes, libc::MADV_NOHUGEPAGE) {
             // A kernel without huge pages.
             Ok(_) | Err(ErrorNumber(libc::EINVAL)) => Ok(address),

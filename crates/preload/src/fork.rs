@@ -21,7 +21,7 @@ use clockhand_pager_protocol::{NO_TOKEN, RequestKind, Token};
 use crate::pager::Connection;
 use crate::private_copy::{self, PrivateCopy};
 use crate::sentence::{LOST_MEMORY_EXIT_CODE, Sentence};
-use crate::system::{self, ErrorNumber, SignalSet};
+use crate::system::{self, ErrorNumber, Result, SignalSet};
 use crate::{address_space, attach, memory, pager};
 
 /// The number of times that a fork is begun again because a signal came. The signal that matters has its effect after
@@ -47,6 +47,8 @@ enum Copy {
 struct Fork {
     /// The copy, or why there is none.
     copy: core::result::Result<Copy, Sentence>,
+    /// Parent and child have one table of descriptors, so that the connection is closed by the child only.
+    shares_descriptors: bool,
     /// What the forking thread had blocked.
     signals: SignalSet,
     /// True if the lock was taken for it.
@@ -59,8 +61,12 @@ struct ForkUnderWay(UnsafeCell<Fork>);
 // SAFETY: used between `prepare` and `finish` only, under the lock of the memory.
 unsafe impl Sync for ForkUnderWay {}
 
-static FORK: ForkUnderWay =
-    ForkUnderWay(UnsafeCell::new(Fork { copy: Ok(Copy::Inherited), signals: 0, is_locked: false }));
+static FORK: ForkUnderWay = ForkUnderWay(UnsafeCell::new(Fork {
+    copy: Ok(Copy::Inherited),
+    shares_descriptors: false,
+    signals: 0,
+    is_locked: false,
+}));
 
 /// Has the C library call us around each fork: last before it, first after it.
 pub fn register() -> core::result::Result<(), Sentence> {
@@ -76,13 +82,37 @@ pub fn register() -> core::result::Result<(), Sentence> {
 }
 
 extern "C" fn prepare() {
+    prepare_for(0);
+}
+
+/// Makes a child by a call that has none of these functions called around it, and returns twice as that does.
+///
+/// # Safety
+/// `make` makes a child with a copy of the memory and returns 0 there, or goes on elsewhere after [`finish_in_child`].
+pub unsafe fn around(flags: usize, make: impl FnOnce() -> Result<usize>) -> Result<usize> {
+    prepare_for(flags);
+    let made = make();
+    match made {
+        Ok(0) => finish_in_child(),
+        // SAFETY: the lock is held since `prepare_for`.
+        Ok(_) => unsafe {
+            (*FORK.0.get()).shares_descriptors = flags & libc::CLONE_FILES as usize != 0;
+            finish_in_parent();
+        },
+        Err(_) => finish_in_parent(),
+    }
+    made
+}
+
+/// Prepares for a child that is made with these flags of `clone`.
+fn prepare_for(flags: usize) {
     for beginning in 1.. {
         let signals = system::block_signals();
         let is_locked = memory::lock_to_fork();
-        let copy = begin(signals as usize);
+        let copy = begin(signals as usize, flags);
         let came = system::pending_signals() & !signals & !OF_CHILDREN;
         // SAFETY: the lock is held.
-        unsafe { *FORK.0.get() = Fork { copy, signals, is_locked } };
+        unsafe { *FORK.0.get() = Fork { copy, shares_descriptors: false, signals, is_locked } };
         if came == 0 || copy.is_err() || beginning == MAX_BEGINNINGS {
             return;
         }
@@ -92,7 +122,7 @@ extern "C" fn prepare() {
 }
 
 /// Asks the pager for the copy.
-fn begin(on_stack: usize) -> core::result::Result<Copy, Sentence> {
+fn begin(on_stack: usize, flags: usize) -> core::result::Result<Copy, Sentence> {
     // The next call would write to a frozen page and wait forever. Reported now, since the child has no stack to report it.
     if memory::contains(&raw const on_stack as usize) {
         let sentence = Sentence::new(format_args!(
@@ -104,7 +134,10 @@ fn begin(on_stack: usize) -> core::result::Result<Copy, Sentence> {
     if private_copy::is_in_use() {
         return Ok(Copy::Inherited);
     }
-    if let Some(error) = private_copy::refusal() {
+    // In a user namespace of its own a child is not allowed a userfaultfd.
+    let is_elsewhere = flags & libc::CLONE_NEWUSER as usize != 0;
+    let refusal = private_copy::refusal().or(is_elsewhere.then_some(ErrorNumber(libc::EPERM)));
+    if let Some(error) = refusal {
         return in_a_sandbox(error);
     }
     let connection = match Connection::open() {
@@ -178,14 +211,14 @@ static HAS_SAID: AtomicBool = AtomicBool::new(false);
 fn in_a_sandbox(error: ErrorNumber) -> core::result::Result<Copy, Sentence> {
     let copy = PrivateCopy::make().map_err(|why| {
         Sentence::new(format_args!(
-            "a sandbox refuses what forked children need for paged memory (error {}), and there is no memory for a copy \
+            "a sandbox, or its user's rights, refuse what forked children need for paged memory (error {}), and there is no memory for a copy \
              that is not paged (error {}): run the program without the pager",
             error.0, why.0
         ))
     })?;
     if !HAS_SAID.swap(true, Ordering::Relaxed) {
         let sentence = Sentence::new(format_args!(
-            "a sandbox refuses what forked children need for paged memory (error {}): they, and programs that they start, \
+            "a sandbox, or its user's rights, refuse what forked children need for paged memory (error {}): they, and programs that they start, \
              run without it",
             error.0
         ));
@@ -211,6 +244,9 @@ fn end(give_back: bool) {
                 // The pager has ended, or the program has closed our descriptor: then its child may be lost.
                 sentence.end_program(LOST_MEMORY_EXIT_CODE);
             }
+            if fork.shares_descriptors {
+                connection.into_descriptor();
+            }
         }
         Ok(Copy::Private(copy)) => copy.give_back(),
         Ok(Copy::Inherited) | Err(_) => {}
@@ -218,7 +254,8 @@ fn end(give_back: bool) {
     finish(fork);
 }
 
-extern "C" fn finish_in_child() {
+/// Gives the child its memory.
+pub extern "C" fn finish_in_child() {
     // SAFETY: the lock is held since `prepare`, by the thread that this one is a copy of.
     let fork = unsafe { &*FORK.0.get() };
     let attached = match &fork.copy {

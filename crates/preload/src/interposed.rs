@@ -7,6 +7,7 @@ mod debugging;
 mod descriptors;
 mod direct_reads;
 mod ending;
+mod forks;
 mod libraries;
 mod mappings;
 mod moves;

@@ -40,9 +40,16 @@ pub fn is_of_sandbox(error: ErrorNumber) -> bool {
 /// It needs sockets as well, which show by themselves.
 pub fn refusal() -> Option<ErrorNumber> {
     let userfaultfd = system::userfaultfd().map(system::close).err();
-    // There is no such descriptor, so that nothing is closed.
+    // There is no such descriptor, so that nothing is closed or received, and no memory, so that nothing is advised.
     let close_range = system::close_range(u32::MAX, u32::MAX, 0).err();
-    userfaultfd.or(close_range).filter(|&error| is_of_sandbox(error))
+    // SAFETY: as above.
+    let (receive, madvise) = unsafe {
+        let mut message = core::mem::zeroed();
+        let madvise = system::madvise(memory::start(), 0, libc::MADV_DONTFORK).err();
+        (system::receive(-1, &mut message).err(), madvise)
+    };
+    let refusals = [userfaultfd, close_range, receive, madvise];
+    refusals.into_iter().flatten().find(|&error| is_of_sandbox(error))
 }
 
 /// A copy of the paged memory at other addresses, before it is used.

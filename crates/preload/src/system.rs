@@ -115,6 +115,13 @@ pub unsafe fn madvise(address: usize, bytes: usize, advice: c_int) -> Result<usi
     unsafe { call(libc::SYS_madvise, [address, bytes, advice as usize, 0, 0, 0]) }
 }
 
+/// Has the kernel keep pages that come into a mapping, and refuse the advice that they are not needed.
+pub fn lock_on_fault(address: usize, bytes: usize) -> Result<()> {
+    let arguments = [address, bytes, libc::MLOCK_ONFAULT as usize, 0, 0, 0];
+    // SAFETY: the contents stay as they are.
+    unsafe { call(libc::SYS_mlock2, arguments) }.map(drop)
+}
+
 /// `process_madvise` on the calling process itself: how many bytes have been advised.
 ///
 /// # Safety

@@ -1,4 +1,4 @@
-/* Unmaps, moves or replaces a part of its paged memory by instructions of its own, and goes on to use what is left. */
+/* Unmaps, moves, replaces or forgets a part of its paged memory by instructions of its own, and goes on to use what is left. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>
@@ -30,6 +30,12 @@ int main(int count, char **arguments)
         call(SYS_mremap, memory + part, part, 2 * part, MREMAP_MAYMOVE);
     else if (strcmp(what, "replaces") == 0)
         call(SYS_mmap, memory + part, part, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED);
+    else if (strcmp(what, "forgets") == 0)
+        for (int turn = 0; turn < 3; turn++) {
+            printf("%ld\n", call(SYS_madvise, memory, part, turn == 1 ? MADV_REMOVE : MADV_DONTNEED, 0));
+            if (turn == 1)
+                munlockall();
+        }
     for (int round = 0; round < 3; round++)
         for (size_t place = 4 * part; place < bytes; place++)
             memory[place]++;

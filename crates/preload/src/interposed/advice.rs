@@ -93,17 +93,18 @@ unsafe fn advise_parts(
     advice: c_int,
     flags: u32,
 ) -> Result<usize> {
-    let call = |count: usize| {
+    let call = |count: usize, advice: c_int| {
         let arguments =
             [process as usize, parts as usize, count, advice as usize, flags as usize, 0];
         // SAFETY: as the caller promises.
         unsafe { system::call(libc::SYS_process_madvise, arguments) }
     };
-    if !forgets(advice) || parts.is_null() || !(1..=MOST_PARTS).contains(&count) {
-        return call(count);
+    // The kernel forgets contents for the process itself only, so it says here whether this is the one that is meant. If not,
+    // the kernel lets nothing be done but what changes no contents.
+    let is_own = || call(0, libc::MADV_DONTNEED).is_ok();
+    if parts.is_null() || !(1..=MOST_PARTS).contains(&count) || !is_own() {
+        return call(count, advice);
     }
-    // The kernel forgets contents for the process itself only, so it says here whether this is the one that is meant.
-    call(0)?;
     // SAFETY: as the caller promises.
     let parts = unsafe { slice::from_raw_parts(parts, count) };
     let mut done = 0;

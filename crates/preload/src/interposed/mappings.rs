@@ -248,6 +248,29 @@ pub(super) unsafe extern "C" fn mlock2(address: *const c_void, bytes: size_t, fl
     zero_or_error(unsafe { system::call(number, arguments) })
 }
 
+/// `munlock`: what is not paged. That the pager's memory is locked is not the program's affair.
+#[unsafe(no_mangle)]
+pub(super) unsafe extern "C" fn munlock(address: *const c_void, bytes: size_t) -> c_int {
+    let address = address as usize;
+    if memory::overlaps(address, bytes) && !memory::is_foreign(address, bytes) {
+        return 0;
+    }
+    // SAFETY: as the program promises.
+    zero_or_error(unsafe { system::call(libc::SYS_munlock, [address, bytes, 0, 0, 0, 0]) })
+}
+
+/// `munlockall`: as [`munlock`].
+#[unsafe(no_mangle)]
+pub(super) extern "C" fn munlockall() -> c_int {
+    // SAFETY: takes nothing.
+    let result = zero_or_error(unsafe { system::call(libc::SYS_munlockall, [0; 6]) });
+    if attach::is_paged() {
+        // SAFETY: the lock is held, and the contents stay as they are. As when the memory is mapped, it may be refused.
+        let _ = memory::with(|_| unsafe { memory::for_each_pageable(system::lock_on_fault) });
+    }
+    result
+}
+
 /// `mlockall`: as [`mlock`], for a program that has paged memory.
 #[unsafe(no_mangle)]
 pub(super) extern "C" fn mlockall(flags: c_int) -> c_int {

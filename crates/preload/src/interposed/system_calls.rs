@@ -2,17 +2,17 @@
 
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_long, c_void};
+use core::mem::offset_of;
 
 use libc::off_t;
 
 use super::asynchronous_reads::{set_up_or_errno, set_up_ring, submit_or_errno};
 use super::direct_reads::{bytes_or_error, read_by_number};
-use super::{advice, descriptors, mappings, moves, processors, threads};
-use crate::attach;
+use super::{advice, descriptors, forks, mappings, moves, processors, threads};
 use crate::system;
 
 /// The calls that have an interposed function. Every other one goes to the kernel as it is.
-const INTERPOSED: [c_long; 28] = [
+const INTERPOSED: [c_long; 32] = [
     libc::SYS_read,
     libc::SYS_pread64,
     libc::SYS_readv,
@@ -31,6 +31,10 @@ const INTERPOSED: [c_long; 28] = [
     libc::SYS_mlock,
     libc::SYS_mlock2,
     libc::SYS_mlockall,
+    libc::SYS_munlock,
+    libc::SYS_munlockall,
+    libc::SYS_unshare,
+    libc::SYS_setns,
     libc::SYS_close,
     libc::SYS_close_range,
     libc::SYS_dup2,
@@ -67,12 +71,24 @@ unsafe extern "C" fn syscall(number: c_long) -> c_long {
         "lea rax, [rip + {is_interposed}]",
         "cmp byte ptr [rax + rdi], 0",
         "jne {by_number}",
-        // A clone that is a fork.
+        // A clone that shares no memory and goes on here: without a stack of its own.
         "cmp rdi, {clone}",
-        "jne 2f",
-        "cmp rsi, {child_signal}",
-        "jne 2f",
+        "jne 4f",
+        "test esi, {shares_memory}",
+        "jnz 2f",
         "test rdx, rdx",
+        "je {by_number}",
+        "jmp 2f",
+        "4:",
+        "cmp rdi, {clone3}",
+        "jne 2f",
+        "cmp rdx, {clone3_bytes}",
+        "jb 2f",
+        "test rsi, rsi",
+        "je 2f",
+        "test dword ptr [rsi], {shares_memory}",
+        "jnz 2f",
+        "cmp qword ptr [rsi + {clone3_stack}], 0",
         "je {by_number}",
         "2:",
         "mov rax, rdi",
@@ -94,12 +110,15 @@ unsafe extern "C" fn syscall(number: c_long) -> c_long {
         is_interposed = sym IS_INTERPOSED,
         by_number = sym by_number,
         clone = const libc::SYS_clone,
-        child_signal = const libc::SIGCHLD,
+        shares_memory = const libc::CLONE_VM,
+        clone3 = const libc::SYS_clone3,
+        clone3_bytes = const offset_of!(libc::clone_args, set_tid),
+        clone3_stack = const offset_of!(libc::clone_args, stack),
         fail = sym super::asynchronous_reads::fail,
     )
 }
 
-/// One of [`INTERPOSED`], or a clone that is a fork, with the arguments of `syscall` as they came.
+/// One of [`INTERPOSED`], or a clone without shared memory, with the arguments of `syscall` as they came.
 unsafe extern "C" fn by_number(
     number: c_long,
     first: usize,
@@ -145,15 +164,25 @@ unsafe extern "C" fn by_number(
             }
             libc::SYS_mlock => mappings::mlock(address, second).into(),
             libc::SYS_mlock2 => mappings::mlock2(address, second, third as u32).into(),
+            libc::SYS_munlock => mappings::munlock(address, second).into(),
+            libc::SYS_munlockall => mappings::munlockall().into(),
             libc::SYS_mlockall => mappings::mlockall(number_of_first).into(),
             libc::SYS_sched_getaffinity | libc::SYS_sched_setaffinity => {
                 processors::part_by_number(number);
                 bytes_or_error(system::call(number, arguments)) as c_long
             }
-            libc::SYS_fork | libc::SYS_clone if attach::is_paged() => libc::fork().into(),
+            libc::SYS_fork | libc::SYS_clone | libc::SYS_clone3 => {
+                forks::clone_by_number(number, arguments)
+            }
             libc::SYS_exit => {
                 threads::touch_robust_mutexes();
                 bytes_or_error(system::call(number, arguments)) as c_long
+            }
+            libc::SYS_unshare => {
+                bytes_or_error(forks::elsewhere(number, arguments, first)) as c_long
+            }
+            libc::SYS_setns => {
+                bytes_or_error(forks::elsewhere(number, arguments, second)) as c_long
             }
             libc::SYS_read
             | libc::SYS_pread64

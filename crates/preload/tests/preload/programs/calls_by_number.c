@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -34,16 +35,40 @@ static unsigned char *map(void)
     return (void *)syscall(SYS_mmap, NULL, MEBIBYTE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
 }
 
-/* Whether a forked child, made in this way, sees and changes a copy of its own. */
-static int child_has_copy(unsigned char *memory, long number)
+static int in_child(void *memory)
+{
+    int sees = all(memory, MEBIBYTE, 5);
+    memset(memory, 6, MEBIBYTE);
+    _exit(sees ? 0 : 1);
+}
+
+enum { BY_FORK, BY_NUMBER, BY_CLONE, BY_CLONE3, BY_UNDERSCORE_FORK, BY_FUNCTION };
+
+/* Makes a child that calls in_child(). */
+static pid_t made(int way, unsigned char *memory)
+{
+    struct clone_args arguments = {.exit_signal = SIGCHLD};
+    /* The stack of a child that begins with a function is paged memory. */
+    static unsigned char *stack;
+    if (!stack)
+        stack = malloc(MEBIBYTE);
+    if (way == BY_FUNCTION)
+        return clone(in_child, stack + MEBIBYTE, SIGCHLD | CLONE_FILES, memory);
+    pid_t child = way == BY_NUMBER          ? syscall(SYS_fork)
+                  : way == BY_CLONE         ? syscall(SYS_clone, SIGCHLD | CLONE_FS, 0, 0, 0, 0)
+                  : way == BY_CLONE3        ? syscall(SYS_clone3, &arguments, sizeof arguments)
+                  : way == BY_UNDERSCORE_FORK ? _Fork()
+                                            : fork();
+    if (child == 0)
+        in_child(memory);
+    return child;
+}
+
+/* Whether a child, made in this way, sees and changes a copy of its own. */
+static int child_has_copy(unsigned char *memory, int way)
 {
     memset(memory, 5, MEBIBYTE);
-    pid_t child = number ? syscall(number, SIGCHLD, 0, 0, 0, 0) : fork();
-    if (child == 0) {
-        int sees = all(memory, MEBIBYTE, 5);
-        memset(memory, 6, MEBIBYTE);
-        _exit(sees ? 0 : 1);
-    }
+    pid_t child = made(way, memory);
     int status = -1;
     return waitpid(child, &status, 0) == child && status == 0 && all(memory, MEBIBYTE, 5);
 }
@@ -70,11 +95,18 @@ static void memory(void)
     for (int round = 0; round < 40; round++)
         memset(map(), 2, MEBIBYTE);
     say("it stays filled", all(over, 20 * PAGE, 9));
-    say("child of fork", child_has_copy(mapping + MEBIBYTE, 0));
-    say("child by number", child_has_copy(mapping + MEBIBYTE, SYS_fork));
-    say("child of clone by number", child_has_copy(mapping + MEBIBYTE, SYS_clone));
+    const char *ways[] = {"fork", "fork by number", "clone by number", "clone3 by number", "_Fork", "clone"};
+    for (int way = BY_FORK; way <= BY_FUNCTION; way++)
+        for (int turn = 0; turn < 3; turn++)
+            say(ways[way], child_has_copy(mapping + MEBIBYTE, way));
+    struct iovec part = {mapping + MEBIBYTE, MEBIBYTE};
+    int self = syscall(SYS_pidfd_open, getpid(), 0);
+    for (int advice = MADV_REMOVE; advice <= MADV_DOFORK; advice++)
+        syscall(SYS_process_madvise, self, &part, 1L, advice, 0L);
+    close(self);
+    say("child after advice", all(part.iov_base, MEBIBYTE, 5) && child_has_copy(part.iov_base, BY_FORK));
     say("unmapped", syscall(SYS_munmap, mapping, 8 * MEBIBYTE) == 0);
-    say("child of fork after that", child_has_copy(map(), 0));
+    say("child of fork after that", child_has_copy(map(), BY_FORK));
 }
 
 static void descriptors(void)
