@@ -227,7 +227,10 @@ def test_findings_say_how_much_memory_can_go_and_whether_moving_pays() -> None:
         (["--fast", "10%", "--policy", "hemem:migrate=0"], "migrate=0"),
         (["--fast", "10%", "--policy", "tpp:high_share=-1"], "high_share=-1"),
         (["--fast", "10%", "--policy", "tpp", "--see", "bits:9"], "--promote and --see are"),
-        (["--fast", "10%", "--policy", "tpp", "--promote", "first-touch"], "--promote and --see are"),
+        (
+            ["--fast", "10%", "--policy", "tpp", "--promote", "first-touch"],
+            "--promote and --see are",
+        ),
         (["--fast", "10%", "--policy", "tpp,static", "--see", "all"], "--promote and --see are"),
         (
             ["--fast", "10%", "--policy", "clock-dwf,bound", "--placement", "slow"],
