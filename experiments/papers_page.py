@@ -24,7 +24,10 @@ SETS = {
     "SCM": "scm",
     "CLOCK-DNV": "clock-dnv",
 }
-VERDICTS = ("reproduced", "direction only", "contradicted", "too few cases", "not testable here")
+VERDICTS = (
+    "reproduced", "direction only", "contradicted", "inconclusive", "too few cases",
+    "not testable here",
+)  # fmt: skip
 BESIDE = ("craw", "craw-a", "cfclock", "cflru", "lru-wsr", "arc", "opt-feasible", "bound")
 ALL = "all traces"
 READINGS = [(view, repeats) for view in ("paper", "bus", "fault") for repeats in ("", "-collapsed")]
@@ -44,8 +47,24 @@ def verdicts() -> list[str]:
         counts = [
             str(sum(claim["verdict"] == verdict for claim in counted)) for verdict in VERDICTS
         ]
-        body.append([name, str(len(counted)), *counts, str(len(claims) - len(counted))])
-    return markdown(["claims", "counted", *VERDICTS, "true by construction"], body)
+        said = {claim.get("statement") for claim in counted}
+        many = "–" if None in said else str(len(said))
+        body.append([name, many, str(len(counted)), *counts, str(len(claims) - len(counted))])
+    heads = ["claims", "statements", "with their readings", *VERDICTS, "true by construction"]
+    return markdown(heads, body)
+
+
+def headlines() -> list[str]:
+    """Return what each paper says, in how many readings it holds, with the best and the worst."""
+    body = []
+    for name, folder in SETS.items():
+        if (RESULTS / folder / "statements.csv").exists():
+            rows = rows_of(RESULTS / folder / "statements.csv")
+            for row in rows:
+                ends = [(row[key] or "").partition(";")[0] for key in ("best", "worst")]
+                head = f"{name}: `{row['statement']}`"
+                body.append([head, row["paper"] or "", row["holds"], *ends])
+    return markdown(["statement", "the paper", "holds in", "best", "worst"], body)
 
 
 def locality() -> list[str]:
@@ -75,7 +94,12 @@ def policies() -> list[str]:
     )
     of_whole = {claim["claim"]: claim for claim in whole}
     body = [
-        [f"`{claim['claim']}`", claim["paper"] or "", _told(claim), _told(of_whole[claim["claim"]])]
+        [
+            f"`{claim['claim']}`",
+            claim["paper"] or "",
+            _told(claim),
+            _told(of_whole[claim["claim"]]) if claim["claim"] in of_whole else "not run",
+        ]
         for claim in small
     ]
     return markdown(["claim", "the paper", "committed traces", "whole sessions"], body)
@@ -194,6 +218,7 @@ def mobile_claims(folder: str) -> Iterable[Claim]:
 
 BLOCKS: dict[str, Callable[[], Sequence[str]]] = {
     "verdicts": verdicts,
+    "headlines": headlines,
     "craw-locality": locality,
     "craw-policies": policies,
     "craw-bands": bands,

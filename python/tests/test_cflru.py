@@ -27,6 +27,8 @@ PAPERS_MB = {
     if claim["key"] in ("swap", "buffers")
 }
 CLAIMS = 37
+FLUSHED = 11
+"""Further readings, in which what is dirty at the end is written."""
 ELAPSED = {"no-readahead-time", "static-time", "dynamic-time"}
 
 
@@ -172,13 +174,16 @@ def test_the_command_prints_verdicts_and_writes_page_and_tables(
     )  # fmt: skip
     assert run.code == 0, run.err
     claims = pl.read_csv(tmp_path / "claims.csv")
-    assert claims.height == CLAIMS
+    assert claims.height == CLAIMS + FLUSHED
+    assert claims["claim"].str.ends_with("-flushed").sum() == FLUSHED
     assert set(claims.filter(pl.col("verdict") == "not testable here")["claim"]) >= ELAPSED
     assert {path.name for path in (tmp_path / "t").iterdir()} == {
-        "claims.csv", "swap.csv", "buffers.csv", "kernels.csv",
+        "claims.csv", "statements.csv", "swap.csv", "swap-flushed.csv", "buffers.csv",
+        "buffers-flushed.csv", "kernels.csv",
     }  # fmt: skip
     page = (tmp_path / "p.html").read_text()
-    assert f"The CFLRU paper on 15 traces: of {CLAIMS - 3} claims" in page
+    assert f"The CFLRU paper on 15 traces: of {CLAIMS + FLUSHED - 3} claims" in page
+    assert "in how many readings it holds" in page and "of 2 readings" in page
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("chromium is not here: the page of the reproduction was not opened")
@@ -198,7 +203,8 @@ def test_cells_are_kept_and_are_those_of_the_studies(
     dataset = tmp_path / "cells"
     made = reproduce(read_paper_experiment("cflru", short_experiment), dataset=dataset)
     parts = sorted(dataset.glob("*/part-*.parquet"))
-    assert {part.parent.name for part in parts} == {"swap", "buffers", "kernels"}
+    folders = {"swap", "swap_flushed", "buffers", "buffers_flushed", "kernels"}
+    assert {part.parent.name for part in parts} == folders
     again = reproduce(read_paper_experiment("cflru", short_experiment), dataset=dataset)
     assert sorted(dataset.glob("*/part-*.parquet")) == parts
     assert again.claims == made.claims

@@ -118,13 +118,17 @@ def kept(folder: str) -> list[dict[str, str]]:
 def kept_results(paper: str, folder: str) -> dict[str, pl.DataFrame | Measured]:
     """The values that judge a paper's claims, from its kept tables."""
     if paper == "craw":
-        names = ("rows", "locality", "areas", "overheads")
+        names = ["rows", "locality", "areas", "overheads"]
+        names += ["flushed"] if (RESULTS / folder / "flushed.csv").exists() else []
         return {name: table(f"{folder}/{name}", infer_schema_length=None) for name in names}
     if paper == "clock-dnv":
         return {"rows": table("clock-dnv/rows", schema_overrides=SSD_SCHEMA).with_columns(FAMILY)}
     if paper == "cflru":
-        names = ("swap", "buffers", "kernels")
-        return {name: table(f"cflru/{name}", infer_schema_length=None) for name in names}
+        names = ["swap", "swap_flushed", "buffers", "buffers_flushed", "kernels"]
+        files = {name: name.replace("_", "-") for name in names}
+        return {
+            name: table(f"cflru/{file}", infer_schema_length=None) for name, file in files.items()
+        }
     ratios = pl.selectors.contains("ratio").cast(pl.Float64)
     slugs = {"required_hits": "required-hits", "desktop": "rows", "mobile_tlb": "mobile-tlb"}
     rows = {

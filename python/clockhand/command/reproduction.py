@@ -76,8 +76,14 @@ def _reproduce(
         from clockhand.report import render_reproduction  # Altair takes a while to import.
 
         files[html] = render_reproduction(made).encode()
-    deliver(claims, format, out, partial(_print_claims, claims), files, tables)
+    printing = partial(_print_claims, claims, made.results["statements"])
+    deliver(claims, format, out, printing, files, tables)
 
 
-def _print_claims(claims: pl.DataFrame, to: Console) -> None:
+def _print_claims(claims: pl.DataFrame, statements: pl.DataFrame, to: Console) -> None:
     print_table("claims", claims.select("claim", "place", "verdict", "paper", "found"), to)
+    print_table(
+        "statements, over their readings",
+        statements.select("statement", "paper", "holds", "best", "worst"),
+        to,
+    )

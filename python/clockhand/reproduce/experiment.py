@@ -4,7 +4,8 @@ The file is an experiment as :mod:`clockhand.sweep` reads it. ``[part.NAME]`` ar
 with the keys of an experiment, or those of the file where it has none of its own. Besides, a part
 may say which of the paper's workloads its traces stand for (``traces = { WORKLOAD = TRACE }``) and
 which traces of a folder are run if they are there (``taken_along = { FILE = FORMAT }``). Its cells
-are in the dataset's ``folder``, its own name if not given. A part with a table of :data:`BESIDE`
+are in the dataset's ``folder``, its own name if not given. A part that is like another (``like =
+NAME``) has the other's keys where it has none of its own. A part with a table of :data:`BESIDE`
 asks what no sweep does.
 """
 
@@ -120,17 +121,23 @@ class _Reader:
 
     def read(self) -> PaperExperiment:
         needs = packaged_content(self._paper, "claims.toml")["needs"]
+        own = packaged_content(self._paper, "experiment.toml").get("part", {})
         if "traces" in self._shared:
             # A sweep alone is asked all that the paper's own file asks beside its sweep.
-            own = packaged_content(self._paper, "experiment.toml").get("part", {})
             self._parts = {MAIN: self._shared, **own, **self._parts}
         elif unknown := sorted(set(self._shared) - set(SHARED)):
             raise UsageError(f"{self._file}: the key {unknown[0]!r} is unknown beside [part.…]")
+        # A file need not repeat what is like other parts of it.
+        alike = {name: table for name, table in own.items() if "like" in table}
+        self._parts = alike | self._parts
         if wrong := sorted(set(self._parts) ^ set(needs)):
             kind = "unknown" if wrong[0] in self._parts else "missing"
             raise UsageError(
                 f"{self._file}: the part {wrong[0]!r} is {kind}; the parts are {', '.join(needs)}"
             )
+        for name, table in self._parts.items():
+            if "like" in table:
+                self._parts[name] = _over(self._parts[table["like"]], table)
         for table in self._parts.values():
             if "traces_of" in table:
                 table["traces"] = self._parts[table.pop("traces_of")]["traces"]
@@ -231,12 +238,24 @@ class _Reader:
         )
 
 
+def _over(other: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
+    """A part that is like another; tables are so key by key."""
+    kept = {key: value for key, value in other.items() if key not in ("analysis", "folder")}
+    own = {key: value for key, value in table.items() if key != "like"}
+    inner = {
+        key: {**kept[key], **value}
+        for key, value in own.items()
+        if isinstance(value, dict) and isinstance(kept.get(key), dict)
+    }
+    return {**kept, **own, **inner}
+
+
 def _asked(name: str, table: Mapping[str, Any]) -> str:
     """The study that a part asks, or what it asks beside; a sweep alone may ask pages outside."""
     for key in table:
         if key in LAYOUTS or key in BESIDE:
             return key
-    if name == MAIN:
+    if name == MAIN or "policies" in table:
         return "pages"
     tables = ", ".join(f"[part.{name}.{study}]" for study in (*LAYOUTS, *BESIDE))
     raise ValueError(f"the part {name} asks nothing; give one of {tables}")

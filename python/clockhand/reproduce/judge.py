@@ -6,20 +6,25 @@ number is *reproduced* if ours lies within a tenth of the paper's, above or belo
 ours are in it, or at most a tenth beyond its ends. A statement about all cases is *reproduced* if
 it holds in nine of ten of ours. A number that only has the paper's sign, or a statement that only
 holds in more than half of the cases, is *direction only*. With the other sign, or in at most half
-of the cases, it is *contradicted*. Fewer than five cases are *too few*. If the paper's words have
-several readings, each reading is a claim of its own with a verdict of its own.
+of the cases, it is *contradicted*. Fewer than five cases are *too few*. A mean over cases has an
+interval, by a bootstrap over them: it is *inconclusive* if the interval is wider than what counts
+as the paper's number and reaches into it. If the paper's words have several readings, or a choice
+of ours decides, each reading has a verdict of its own. :func:`statements` says in how many of them
+a statement holds.
 """
 
 import importlib
+import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from statistics import median
 from typing import Any, cast
 
+import numpy as np
 import polars as pl
 
-from clockhand.report.words import percent
+from clockhand.report.words import percent, unique
 from clockhand.reproduce.packaged import packaged_content
 
 TOLERANCE = 0.1
@@ -30,6 +35,12 @@ NEARLY_ALL = 0.9
 
 LEAST_CASES = 5
 """Fewer say nothing of all cases, unless a claim is true by construction."""
+
+RESAMPLES = 10_000
+"""Of the cases with repetition, whose means make an interval."""
+
+INTERVAL = (0.025, 0.975)
+"""The quantiles of these means."""
 
 Evidence = tuple[tuple[str, ...], ...]
 """A small table as text; its first row has the headings."""
@@ -44,6 +55,7 @@ class Verdict(StrEnum):
     REPRODUCED = "reproduced"
     DIRECTION = "direction only"
     CONTRADICTED = "contradicted"
+    INCONCLUSIVE = "inconclusive"
     TOO_FEW = "too few cases"
     UNTESTABLE = "not testable here"
 
@@ -54,6 +66,7 @@ class Claim:
 
     Attributes:
         key: A short name.
+        statement: The name of what the paper says, in whatever reading.
 
         place: Where in the paper it stands.
 
@@ -74,9 +87,12 @@ class Claim:
         evidence: The numbers behind it.
 
         by_construction: Whether it holds whatever the numbers are; such a claim is not counted.
+        support: How far our numbers support it, beside other readings of the statement: the greater
+            the better.
     """
 
     key: str
+    statement: str
     place: str
     quote: str
     rule: str
@@ -87,6 +103,7 @@ class Claim:
     why: str = ""
     evidence: Evidence = ()
     by_construction: bool = False
+    support: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -143,6 +160,22 @@ def judged_alike(differences: Values, within: float, nearly: float) -> Verdict:
     return Verdict.DIRECTION if is_nearly else verdict
 
 
+def interval(values: Values) -> tuple[float, float]:
+    """Return between what the mean lies over the cases that ours stand for, by a bootstrap."""
+    drawn = np.random.default_rng(0).integers(len(values), size=(RESAMPLES, len(values)))
+    low, high = np.quantile(np.asarray(values, dtype=float)[drawn].mean(axis=1), INTERVAL)
+    return float(low), float(high)
+
+
+def judged_mean(ours: Values, paper: float) -> Verdict:
+    """Judge a mean over cases; inconclusive if other cases might have met the number, or not."""
+    low, high = interval(ours)
+    reach = TOLERANCE * abs(paper)
+    if high - low > 2 * reach and low <= paper + reach and high >= paper - reach:
+        return Verdict.INCONCLUSIVE
+    return judged_number(sum(ours) / len(ours), paper)
+
+
 def _is_near(ours: float, paper: float) -> bool:
     # The end of a tolerance belongs to it, whatever binary64 makes of a tenth.
     return abs(ours - paper) <= TOLERANCE * abs(paper) * (1 + 1e-9)
@@ -156,8 +189,12 @@ NUMBER = (
     "Reproduced within a tenth of the paper's number, above or below; direction only with its "
     "sign; else contradicted."
 )
+MEAN = (
+    f"{NUMBER} Inconclusive if the interval over the cases (95 %, bootstrap) is wider than that "
+    "tenth on both sides and reaches into it."
+)
 RULES: Mapping[str, tuple[Callable[[Values, Mapping[str, Any]], Verdict], str]] = {
-    "mean": (lambda ours, it: judged_number(sum(ours) / len(ours), it["paper"]), NUMBER),
+    "mean": (lambda ours, it: judged_mean(ours, it["paper"]), MEAN),
     "greatest": (lambda ours, it: judged_number(max(ours), it["paper"]), NUMBER),
     "range": (
         lambda ours, it: judged_range(ours, *it["paper"]),
@@ -186,7 +223,7 @@ OVER_CASES = ("mean", "cases", "most")
 TEXTS = ("what", "found", "says", "reading", "why")
 OWN = {
     *TEXTS, "key", "place", "quote", "tables", "measure", "rule", "rule_text", "paper",
-    "by_construction", "readings", "nearly",
+    "by_construction", "each", "readings", "nearly", "statement",
 }  # fmt: skip
 """What a claim in ``claims.toml`` may say; everything else is an argument of its measure."""
 
@@ -218,11 +255,26 @@ def _readings(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Each claim in each of its readings, over what the file says of its measure and of all."""
     for claim in content["claim"]:
         shared = content.get("measure", {}).get(claim.get("measure"), {})
-        readings = claim.get("readings", [{}])
-        for reading in content["readings"][readings] if isinstance(readings, str) else readings:
-            keys = (claim["key"], reading.get("key", ""))
-            whole = {**content.get("defaults", {}), **shared, **claim, **reading}
-            yield {**whole, "key": "-".join(key for key in keys if key)}
+        for readings in itertools.product(*_choices(content, claim)):
+            keys = (claim["key"], *(reading.get("key", "") for reading in readings))
+            whole = {**content.get("defaults", {}), **shared, **claim}
+            for reading in readings:
+                whole |= reading
+            yield {
+                **whole,
+                "key": "-".join(key for key in keys if key),
+                "statement": whole.get("statement", claim["key"]),
+                "reading": "; ".join(one["reading"] for one in readings if "reading" in one),
+            }
+
+
+def _choices(content: Mapping[str, Any], claim: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
+    """What a reading is put together from: a claim's own readings, in ``each`` of a further list
+    of the file, or lists of the file alone."""
+    own = claim.get("readings", [{}])
+    named = [own] if isinstance(own, str) else own
+    first = [content["readings"][name] for name in named] if isinstance(named[0], str) else [own]
+    return [*first, *([content["readings"][claim["each"]]] if "each" in claim else [])]
 
 
 def _judged(
@@ -230,7 +282,7 @@ def _judged(
 ) -> Claim | None:
     """The claim with its verdict; none if the tables do not have what its reading is about."""
     shown = signed if content.get("shares") == "signed" else percent
-    own = (claim["key"], claim["place"], claim["quote"])
+    own = (claim["key"], claim["statement"], claim["place"], claim["quote"])
     arguments = {name: value for name, value in claim.items() if name not in OWN}
     try:
         if claim["rule"] == "untestable":
@@ -265,7 +317,20 @@ def _judged(
         why=text["why"],
         evidence=found.evidence,
         by_construction=is_certain,
+        support=_support(found.values, claim),
     )
+
+
+def _support(values: Values, claim: Mapping[str, Any]) -> float:
+    """How near a number is to the paper's, or the share of the cases in which something holds."""
+    if not values:
+        return -1.0
+    if claim["rule"] not in NUMBERS:
+        return sum(map(float, values)) / len(values) * (-1 if claim["rule"] == "alike" else 1)
+    ours = max(values) if claim["rule"] == "greatest" else sum(values) / len(values)
+    paper = claim["paper"]
+    low, high = paper if isinstance(paper, list) else (paper, paper)
+    return -max(float(low) - float(ours), float(ours) - float(high), 0.0)
 
 
 def signed(share: float) -> str:
@@ -281,17 +346,23 @@ def _in_text(paper: Any, shown: Callable[[float], str]) -> str:
 def _in_words(values: Values, shown: Callable[[float], str]) -> dict[str, Any]:
     """What the texts of a claim may say of its values."""
     if not values:
-        return {"held": 0, "cases": 0, **dict.fromkeys(("least", "greatest", "mean"), "–")}
+        return {
+            "held": 0,
+            "cases": 0,
+            **dict.fromkeys(("least", "greatest", "mean", "interval"), "–"),
+        }
     mean = sum(values) / len(values)
     ends = {"least": shown(min(values)), "greatest": shown(max(values))}
+    low, high = map(shown, interval(values))
     counts = {"held": sum(map(bool, values)), "cases": len(values)}
-    return {**counts, **ends, "mean": shown(mean)}
+    return {**counts, **ends, "mean": shown(mean), "interval": f"{low} to {high}"}
 
 
 def claim_table(claims: Collection[Claim]) -> pl.DataFrame:
     """Return claims as a table, a row each."""
     columns: Mapping[str, Callable[[Claim], str]] = {
         "claim": lambda claim: claim.key,
+        "statement": lambda claim: claim.statement,
         "place": lambda claim: claim.place,
         "reading": lambda claim: claim.reading,
         "verdict": lambda claim: str(claim.verdict),
@@ -305,6 +376,52 @@ def claim_table(claims: Collection[Claim]) -> pl.DataFrame:
         for name, text in columns.items()
     }
     return pl.DataFrame(texts)
+
+
+JUDGED = (
+    Verdict.CONTRADICTED, Verdict.INCONCLUSIVE, Verdict.DIRECTION, Verdict.REPRODUCED,
+)  # fmt: skip
+"""Verdicts about numbers, the worst first."""
+
+
+def statements(claims: Collection[Claim]) -> pl.DataFrame:
+    """Return what the paper says, a row each, and in how many of its readings it holds.
+
+    Returns:
+        The columns statement, place, paper, holds (``k of n readings``: reproduced in k of the n
+        that have a verdict about numbers), best and worst (their verdict and numbers), and how
+        these read (``best_reading``, ``worst_reading``). What is true by construction, or testable
+        in no reading, has no row.
+    """
+    of: dict[str, list[Claim]] = {}
+    for claim in claims:
+        if claim.verdict in JUDGED and not claim.by_construction:
+            of.setdefault(claim.statement, []).append(claim)
+    rows = []
+    for statement, readings in of.items():
+        ranked = sorted(readings, key=lambda it: (JUDGED.index(it.verdict), it.support))
+        held = sum(claim.verdict is Verdict.REPRODUCED for claim in readings)
+        worst, best = ranked[0], ranked[-1]
+        many = "reading" if len(readings) == 1 else "readings"
+        papers = unique(claim.paper for claim in readings)
+        rows.append({
+            "statement": statement,
+            "place": readings[0].place,
+            "paper": "; ".join(paper for paper in papers if paper),
+            "holds": f"{held} of {len(readings)} {many}",
+            **_end("best", best),
+            **_end("worst", worst if len(readings) > 1 else None),
+        })  # fmt: skip
+    columns = (
+        "statement", "place", "paper", "holds", "best", "best_reading", "worst", "worst_reading",
+    )  # fmt: skip
+    return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String))
+
+
+def _end(name: str, claim: Claim | None) -> dict[str, str]:
+    """The verdict and the numbers of the best or the worst reading, and how it reads."""
+    told = f"{claim.verdict}: {claim.found}".replace("\u00a0", " ") if claim else ""
+    return {name: told, f"{name}_reading": claim.reading if claim else ""}
 
 
 def counted(claims: Collection[Claim]) -> dict[Verdict, int]:

@@ -34,6 +34,7 @@ def render_reproduction(made: Reproduction) -> str:
     return template(PAGE_TEMPLATE).render(
         title=title_of(page["paper"], made.claims, traces),
         page=page,
+        statements=_texts(results["statements"].drop("best_reading", "worst_reading")),
         claims=[printable(vars(claim)) for claim in made.claims],
         paper_tables={name: _texts(table) for name, table in made.paper_tables.items()},
         parts=parts,

@@ -10,7 +10,7 @@ import polars as pl
 from clockhand.report.words import unique
 from clockhand.reproduce import tables as making
 from clockhand.reproduce.experiment import MAIN, PaperExperiment, Part
-from clockhand.reproduce.judge import Claim, claim_table, judge
+from clockhand.reproduce.judge import Claim, claim_table, judge, statements
 from clockhand.reproduce.measured import Measured
 from clockhand.reproduce.measures.locality import locality_rows
 from clockhand.reproduce.packaged import packaged_content
@@ -109,7 +109,7 @@ def reproduce(
         results |= getattr(beside, kind)(name, **own)
     results["facts"] = _joined_facts(experiment.parts, swept)
     claims = judge(experiment.paper, results)
-    results["claims"] = claim_table(claims)
+    results |= {"claims": claim_table(claims), "statements": statements(claims)}
     report = packaged_content(experiment.paper, "report.toml")
     analyses = [
         Table(it.title, it.slug, analyse(results[name], it))

@@ -11,34 +11,26 @@ from clockhand.reproduce.measures.compared import BANDS, Compared, in_band, redu
 from clockhand.study.policies import BASELINE, BOUND
 
 
-def reduction(
-    rows: pl.DataFrame, *, of: str, against: Sequence[str], number: str = "mean"
-) -> Found:
-    """Measure on each trace how much less I/O time a policy needs than others.
+def reduction(rows: pl.DataFrame, *, of: str, against: str, number: str = "mean") -> Found:
+    """Measure on each trace how much less I/O time a policy needs than another.
 
     Args:
         rows: The rows of the sweep.
         of: The policy.
-        against: The others.
+        against: The other.
         number: What is taken over the memory sizes: the ``mean``, or the ``greatest``.
     """
     compared = Compared(rows)
-    others = {other: compared.reductions(of, other) for other in against}
-    every = pl.concat(others.values())
+    every = compared.reductions(of, against)
     best = every.row(int(every["greatest"].arg_max() or 0), named=True)
     worst = every.row(int(every["least"].arg_min() or 0), named=True)
-    tables = {other: reduction_table(of_other) for other, of_other in others.items()}
-    evidence = tables[against[0]]
-    if len(against) > 1:
-        lines = ((other, *row) for other, table in tables.items() for row in table[1:])
-        evidence = (("against", *evidence[0]), *lines)
     words = {
         "best_trace": best["trace"], "best_at": percent(best["greatest_at"]),
         "worst": percent(worst["least"]), "worst_trace": worst["trace"],
         "worst_at": percent(worst["least_at"]),
-        **_reads_and_writes(compared, of, against[0], compared.traces),
+        **_reads_and_writes(compared, of, against, compared.traces),
     }  # fmt: skip
-    return Found(every[number].to_list(), evidence, words)
+    return Found(every[number].to_list(), reduction_table(every), words)
 
 
 def _reads_and_writes(
