@@ -12,8 +12,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from clockhand import _engine
 from clockhand.report import figures, write_plots, write_report
-from clockhand.report.appearance import DARK, LIGHT, Theme, marks
+from clockhand.report.appearance import DARK, IDENTITIES, LIGHT, RESERVE, Theme, marks
 from clockhand.studies.pages.charts import specifications
 from clockhand.studies.pages.findings import finding
 from clockhand.studies.pages.report import render
@@ -157,9 +158,35 @@ def test_a_policy_looks_the_same_in_every_figure() -> None:
     assert all(len(looks) == 1 for looks in seen.values())
 
 
-def test_thirty_policies_differ_pairwise() -> None:
-    names = [f"policy-{number}" for number in range(30)]
-    looks = {(m.color, m.shape, m.dash) for m in marks(names, (), (), LIGHT)}
+def test_each_name_of_the_catalogs_has_a_look_of_its_own() -> None:
+    listed = [entry["name"] for entry in (*_engine.policies(), *_engine.write_buffers())]
+    listed += [entry["name"] for entry in _engine.tier_policies()]
+    drawn = [name for name in dict.fromkeys([*listed, "kernel", "no cache"]) if name != "bound"]
+    assert set(drawn) <= set(IDENTITIES)
+    looks = {(mark.color, mark.shape) for mark in marks(drawn, LIGHT)}
+    assert len(looks) == len(drawn)
+
+
+def test_a_policy_looks_the_same_whatever_stands_beside_it() -> None:
+    alone = marks(["craw"], LIGHT)[0]
+    for others in (["clock", "lru"], ["lirs", "mine.py:Mine"], ["craw:depth=3"]):
+        looks = {mark.policy: mark for mark in marks([*others, "craw"], LIGHT)}
+        assert looks["craw"] == alone
+        assert len({(mark.color, mark.shape, mark.dash) for mark in looks.values()}) == len(looks)
+
+
+def test_parameters_keep_the_colour_and_own_policies_have_shapes_of_their_own() -> None:
+    ranged = marks([f"cflru:window_share=1/{size}" for size in range(2, 30)], LIGHT)
+    assert {mark.color for mark in ranged} == {marks(["cflru"], LIGHT)[0].color}
+    assert len({(mark.shape, mark.dash) for mark in ranged}) == len(ranged)
+    own = marks([f"mine.py:Number{number}" for number in range(12)], LIGHT)
+    assert {mark.shape for mark in own} <= set(RESERVE)
+    assert len({(mark.color, mark.shape) for mark in own}) == 12
+
+
+def test_fifty_policies_of_no_catalog_differ_pairwise() -> None:
+    names = [f"policy-{number}" for number in range(50)]
+    looks = {(m.color, m.shape, m.dash) for m in marks(names, LIGHT)}
     assert len(looks) == len(names)
 
 

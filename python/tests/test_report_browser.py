@@ -6,6 +6,7 @@ Without Chromium these tests are skipped with a reason, unless ``CI=true``: then
 import base64
 import gzip
 import http.server
+import itertools
 import json
 import os
 import re
@@ -307,13 +308,41 @@ COLOURED = """return [...document.querySelectorAll('.chart')].map((chart) =>
 """The number of lines that each figure emphasises, without the lower bound and grey lines."""
 
 
-def test_at_first_the_best_and_the_baseline_are_emphasised_and_the_others_grey(
+LABELLED = """return [...document.querySelectorAll('[data-figure]')].map((figure) =>
+  [...figure.querySelectorAll('.labels_marks text')]
+    .map((text) => [text.textContent, text.getBoundingClientRect().top])
+    .sort((one, other) => one[1] - other[1]))"""
+
+
+def test_each_figure_emphasises_and_names_the_baseline_the_winner_and_what_differs_there(
     opened: Open,
 ) -> None:
     page = opened("lines")
-    assert page.execute_script(COLOURED) == [4] * 6
+    labelled = page.execute_script(LABELLED)
+    assert page.execute_script(COLOURED) == [len(figure) for figure in labelled] == [5] * 6
+    for figure in labelled:
+        names = {name for name, _ in figure}
+        assert {"clock", "craw-a"} <= names
+        assert "min" not in names  # It cannot be recommended.
+    # Of reads others are best than of writes.
+    assert labelled[3] != labelled[4]
     others = page.find_element("css selector", ".legend summary")
-    assert others.text.strip().endswith("4 others, grey")
+    assert others.text.strip().endswith("2 others, grey")
+
+
+def test_names_at_the_ends_of_lines_give_way_to_each_other(opened: Open) -> None:
+    page = opened("lines")
+    for figure in page.execute_script(LABELLED):
+        tops = [top for _, top in figure]
+        assert all(below - above >= 12.5 for above, below in itertools.pairwise(tops)), figure
+
+
+def test_a_policy_that_is_chosen_is_named_at_its_line(opened: Open) -> None:
+    page = opened("lines")
+    page.execute_script("document.querySelector('[data-policy=\"lru\"]').click()")
+    assert [[name for name, _ in figure] for figure in page.execute_script(LABELLED)] == [
+        ["lru"]
+    ] * 6
 
 
 def test_the_legend_emphasises_a_policy_in_every_figure_from_the_keyboard(opened: Open) -> None:
@@ -326,7 +355,7 @@ def test_the_legend_emphasises_a_policy_in_every_figure_from_the_keyboard(opened
     assert page.execute_script(COLOURED) == [1] * 6
     page.find_element("css selector", ".everything").send_keys(Keys.SPACE)
     assert button.get_attribute("aria-pressed") == "false"
-    assert page.execute_script(COLOURED) == [4] * 6
+    assert page.execute_script(COLOURED) == [5] * 6
 
 
 def test_a_grey_line_is_emphasised_from_the_keyboard_too(opened: Open) -> None:
@@ -334,7 +363,7 @@ def test_a_grey_line_is_emphasised_from_the_keyboard_too(opened: Open) -> None:
 
     page = opened("lines")
     page.find_element("css selector", ".legend summary").send_keys(Keys.ENTER)
-    button = page.find_element("css selector", 'details [data-policy="lru"]')
+    button = page.find_element("css selector", "details [data-policy]")
     button.send_keys(Keys.SPACE)
     assert page.execute_script(COLOURED) == [1] * 6
 

@@ -12,7 +12,7 @@ import pytest
 from clockhand import ClockhandError, UsageError
 from clockhand.report import figures
 from clockhand.report.canvas import SCHEMA_VERSION, VEGA_LITE
-from clockhand.report.emphasis import emphasised
+from clockhand.report.emphasis import emphasised, in_figure, kept
 from clockhand.report.html import _library
 from clockhand.report.overview import Overview, Place, overview
 from clockhand.report.scales import Kind, outlier_cut, ratio_text, ticks, value_axis
@@ -70,6 +70,26 @@ def test_at_most_six_series_are_emphasised() -> None:
     named = emphasised(TWENTY_FIVE, best, ["policy-0"], ["policy-2?"])
     assert len(named) == 6
     assert {f"policy-{number}" for number in range(20, 25)} <= set(named)
+
+
+def test_a_figure_emphasises_what_differs_in_it() -> None:
+    sizes = (1.0, 2.0)
+    values = {name: dict.fromkeys(sizes, float(place)) for place, name in enumerate(TWENTY_FIVE)}
+    best = ["policy-24", "policy-23", "policy-22"]
+    always = kept(TWENTY_FIVE, best, ["policy-10"], ())
+    assert always == ["policy-10", "policy-24"]
+    # The first is 0 everywhere: there is nothing to see of it.
+    assert in_figure(values, always, most_is_best=False) == [
+        "policy-1", "policy-2", "policy-3", "policy-10", "policy-24",
+    ]  # fmt: skip
+    assert in_figure(values, always, most_is_best=True) == [
+        "policy-1", "policy-10", "policy-22", "policy-23", "policy-24",
+    ]  # fmt: skip
+
+
+def test_a_line_of_nothing_but_zeros_is_emphasised_if_every_figure_names_it() -> None:
+    values = {name: {1.0: float(name == "policy-3")} for name in TWENTY_FIVE}
+    assert in_figure(values, ["policy-7"], most_is_best=False) == ["policy-3", "policy-7"]
 
 
 def test_highlight_takes_names_and_patterns_of_what_is_run() -> None:

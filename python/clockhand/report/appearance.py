@@ -1,7 +1,9 @@
 """How a policy looks, the same in every figure: colour, point shape and dash."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+from clockhand.study.policies import name_of
 
 # The hue families of Okabe and Ito (2008), moved apart in lightness until every pair stays distinct
 # for readers with any kind of colour blindness, and darkened (lightened) until each has a contrast
@@ -71,23 +73,139 @@ class Mark:
     dash: tuple[int, ...]
 
 
-def marks(
-    policies: Sequence[str], baselines: Container[str], offline: Container[str], theme: Theme
-) -> list[Mark]:
-    """Return the look of each policy, in the order given.
+MUTED, INK, BLUE, BROWN, GREEN, PINK, AMBER, SKY = range(-2, 6)
+ROUND, SQUARE, UP, DIAMOND, PLUS, DOWN = (CIRCLE, *SHAPES)
+LONG, SHORT, UNEVEN = DASHES[1:]
 
-    A baseline is drawn in the colour of the text, solid, with circles; a policy that reads the
-    future in the muted colour, as nothing that could be built. The others walk through colours,
-    shapes and dashes at different speeds, so that 30 of them differ pairwise.
+Identity = tuple[int, str, tuple[int, ...]]
+"""Colour, as a place in a theme's series or one of the text's; shape; dash."""
+
+IDENTITIES: Mapping[str, Identity] = {
+    "clock": (INK, ROUND, SOLID),
+    "fifo": (INK, DOWN, UNEVEN),
+    "random": (INK, PLUS, SHORT),
+    "none": (INK, DIAMOND, SHORT),
+    "no cache": (INK, SQUARE, LONG),
+    "min": (MUTED, UP, SHORT),
+    "opt-feasible": (MUTED, DIAMOND, LONG),
+    "static": (MUTED, SQUARE, SOLID),
+    "craw": (BLUE, SQUARE, SOLID),
+    "arc": (BLUE, UP, LONG),
+    "lirs": (BLUE, DIAMOND, SHORT),
+    "s3-fifo": (BLUE, PLUS, UNEVEN),
+    "clock-dnv": (BLUE, DOWN, LONG),
+    "hemem": (BLUE, ROUND, SOLID),
+    "wa-landlord": (BROWN, UP, SOLID),
+    "cflru": (BROWN, DIAMOND, LONG),
+    "kernel": (BROWN, SQUARE, SHORT),
+    "linux24-cflru": (BROWN, PLUS, UNEVEN),
+    "bplru": (BROWN, DOWN, SHORT),
+    "clock-dwf": (BROWN, ROUND, LONG),
+    "credit-clock": (GREEN, DIAMOND, SOLID),
+    "linux-lru": (GREEN, UP, SHORT),
+    "cbm": (GREEN, SQUARE, LONG),
+    "car": (GREEN, PLUS, LONG),
+    "2q": (GREEN, DOWN, UNEVEN),
+    "memtis": (GREEN, ROUND, SHORT),
+    "lru": (PINK, DOWN, LONG),
+    "weighted-clock": (PINK, PLUS, SOLID),
+    "lru-wsr": (PINK, DIAMOND, UNEVEN),
+    "lfu": (PINK, UP, SHORT),
+    "fab": (PINK, SQUARE, UNEVEN),
+    "tpp": (PINK, ROUND, UNEVEN),
+    "nru": (AMBER, PLUS, LONG),
+    "linux24": (AMBER, DIAMOND, SHORT),
+    "cfclock": (AMBER, SQUARE, SHORT),
+    "sieve": (AMBER, UP, UNEVEN),
+    "clc": (AMBER, DOWN, SOLID),
+    "countdown": (AMBER, ROUND, SOLID),
+    "craw-a": (SKY, DOWN, SOLID),
+    "cflru-dynamic": (SKY, SQUARE, UNEVEN),
+    "clock-pro": (SKY, DIAMOND, LONG),
+    "linux-mglru": (SKY, UP, SHORT),
+    "w-tinylfu": (SKY, PLUS, SHORT),
+    "lb-clock": (SKY, ROUND, LONG),
+    # Admissions of file caches, which no page policy or buffer stands beside.
+    "always": (BLUE, SQUARE, SOLID),
+    "second-touch": (BROWN, UP, LONG),
+    "tinylfu": (GREEN, DIAMOND, SHORT),
+    "write-around": (AMBER, PLUS, UNEVEN),
+    "belady": (MUTED, DOWN, UNEVEN),
+}
+"""The look of each name of the catalogs, and of the kernel, in every figure of every report.
+
+No two that may stand in one figure have both colour and shape in common. Those that often stand
+side by side have colours of their own; lines near each other in lightness differ in their dashes.
+"""
+
+RESERVE = (
+    "M0,-1.3L.32,-.42H1.25L.5,.13L.78,1.05L0,.5L-.78,1.05L-.5,.13L-1.25,-.42H-.32Z",
+    "M-.7,-1.05L0,-.35L.7,-1.05L1.05,-.7L.35,0L1.05,.7L.7,1.05L0,.35L-.7,1.05L-1.05,.7L-.35,0"
+    "L-1.05,-.7Z",
+)
+"""Shapes, a star and a cross, that no name of a catalog has: policies of one's own have them."""
+
+
+def marks(series: Sequence[str], theme: Theme) -> list[Mark]:
+    """Return the look of each policy or buffer, in the order given.
+
+    The first of a name has that name's look, and the others of it its colour. Own ones have
+    shapes from a reserve. What knows the future is muted, as nothing that could be built.
+
+    Args:
+        series: Policies or buffers, with their parameters; words may follow behind ``, ``.
+        theme: The colours.
     """
-    result = []
-    index = 0
-    for policy in policies:
-        if policy in baselines:
-            result.append(Mark(policy, theme.ink, CIRCLE, SOLID))
-            continue
-        color = theme.muted if policy in offline else theme.series[index % len(theme.series)]
-        shape = SHAPES[index % len(SHAPES)]
-        result.append(Mark(policy, color, shape, DASHES[index % len(DASHES)]))
-        index += 1
-    return result
+    names = {one: name_of(one.partition(", ")[0]) for one in series}
+    # What is written without parameters has the look of the name, wherever it stands.
+    ordered = sorted(names, key=lambda one: one != names[one])
+    taken: set[Identity] = set()
+    looks: dict[str, Mark] = {}
+    for one in ordered:
+        color, shape, dash = next(
+            (it for it in _looks_of(names[one]) if it not in taken), IDENTITIES["clock"]
+        )
+        taken.add((color, shape, dash))
+        looks[one] = Mark(one, _colors(theme)[color], shape, dash)
+    return [looks[one] for one in series]
+
+
+def is_muted(series: str) -> bool:
+    """Tell whether a policy or buffer knows the future, by its name."""
+    known = IDENTITIES.get(name_of(series.partition(", ")[0]))
+    return known is not None and known[0] == MUTED
+
+
+def _colors(theme: Theme) -> Mapping[int, str]:
+    return {MUTED: theme.muted, INK: theme.ink, **dict(enumerate(theme.series))}
+
+
+def _looks_of(name: str) -> Iterator[Identity]:
+    """Give the looks that a name may have, the most wanted first."""
+    if name in IDENTITIES:
+        yield IDENTITIES[name]
+        color = IDENTITIES[name][0]
+        yield from ((color, shape, dash) for dash in DASHES for shape in (*SHAPES, *RESERVE))
+    yield from _OWN
+
+
+_OWN = [
+    (color, shape, DASHES[(place + turn) % len(DASHES)])
+    for turn in range(len(DASHES))
+    for shape in (*RESERVE, *SHAPES)
+    for place, color in enumerate((BLUE, BROWN, GREEN, PINK, AMBER, SKY))
+]
+
+
+def lines_of(series: Sequence[str], theme: Theme) -> list[Mark]:
+    """Return looks for lines that are no policies, pairwise different up to 18 of them."""
+    colors = theme.series
+    return [
+        Mark(
+            one,
+            colors[place % len(colors)],
+            SHAPES[place % len(SHAPES)],
+            DASHES[place // len(colors) % 3],
+        )
+        for place, one in enumerate(series)
+    ]

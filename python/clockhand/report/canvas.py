@@ -25,6 +25,11 @@ FADED_OPACITY = 0.12
 PICTURE_WIDTH = 560
 PICTURE_HEIGHT = 340
 PICTURE_PPI = 192
+NUMBERS = {
+    "decimal": ".", "thousands": ",", "grouping": [3], "currency": ["", ""], "percent": "\u00a0%",
+}  # fmt: skip
+"""How figures write numbers: a percent sign stands apart, as in the text."""
+
 FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
 
 
@@ -146,6 +151,7 @@ def _configuration(theme: Theme) -> Spec:
     return {
         "background": theme.background,
         "font": FONT,
+        "locale": {"number": NUMBERS},
         "padding": 6,
         "view": {"stroke": None},
         "axis": {

@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from clockhand.report.appearance import Theme
+from clockhand.report.appearance import Theme, lines_of
 from clockhand.report.canvas import (
     CANVAS,
     PICTURE,
@@ -19,6 +19,7 @@ from clockhand.report.canvas import (
     as_spec,
 )
 from clockhand.report.html import Figure, Part, payload, template
+from clockhand.report.scales import Kind, label_expression
 from clockhand.report.table import Table
 from clockhand.study.facts import printable
 
@@ -26,10 +27,8 @@ PAGE_TEMPLATE = Path(__file__).with_name("course.html.j2")
 
 LINE_HEIGHT = 230
 BAR_HEIGHT = 30
-DASHES = ((1, 0), (7, 3), (2, 2))
 
-# Thousands are short, fractions are not: the prefix of a tenth of a second would be m.
-SHORT = "abs(datum.value) >= 1000 ? format(datum.value, '~s') : format(datum.value, '~g')"
+SHORT = label_expression(Kind.NUMBER)
 
 Record = dict[str, Any]
 
@@ -64,12 +63,8 @@ class Panel:
 
 
 def looks_of(names: Sequence[str], theme: Theme) -> list[Series]:
-    """Return looks for the lines of a figure, pairwise different up to 18 lines."""
-    colors = theme.series
-    return [
-        Series(name, colors[place % len(colors)], DASHES[place // len(colors) % len(DASHES)])
-        for place, name in enumerate(names)
-    ]
+    """Return looks for the lines of a figure that are no policies."""
+    return [Series(look.policy, look.color, look.dash) for look in lines_of(names, theme)]
 
 
 def panel_records(panel: Panel, identity: str) -> list[Record]:
@@ -88,7 +83,7 @@ def line_chart(panel: Panel, identity: str, canvas: Canvas) -> Spec:
         ),
         y=alt.Y(
             "y:Q",
-            title=None if canvas.on_page else panel.y_title,
+            title=panel.y_title,
             axis=alt.Axis(labelExpr=SHORT, tickCount=5),
             scale=alt.Scale(zero=True, nice=True),
         ),

@@ -1,6 +1,6 @@
 """Which series a figure emphasises; the others are grey, and named under the pointer."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from clockhand.report.words import unique
 from clockhand.study.selections import MOST_HIGHLIGHTED, matching
@@ -10,22 +10,70 @@ BEST = 3
 """The number of the best that are emphasised where not all series can be."""
 
 
+def kept(
+    series: Sequence[str], best_first: Iterable[str], always: Iterable[str], named: Iterable[str]
+) -> list[str]:
+    """Return what every figure names: what the user wants to see, what the others are compared
+    with, and the best one.
+
+    Args:
+        series: All of them.
+        best_first: Those that can be recommended, the best one first.
+        always: What the others are compared with.
+        named: What the user wants to see, as ``--highlight`` names it.
+    """
+    wanted = unique([*matching(named, series), *always, *list(best_first)[:1]])
+    return [name for name in wanted if name in series][:MOST_EMPHASISED]
+
+
 def emphasised(
     series: Sequence[str], best_first: Iterable[str], always: Iterable[str], named: Iterable[str]
 ) -> list[str]:
     """Return the series that are emphasised, at most six, in the order of ``series``.
 
-    Args:
-        series: All of them; if there are no more than six, all are emphasised.
-
-        best_first: Those that can be recommended, the best one first.
-
-        always: What the others are compared with.
-
-        named: What the user wants to see, as ``--highlight`` names it.
+    The arguments are those of :func:`kept`; if there are no more than six series, all are
+    emphasised.
     """
+    best = list(best_first)
+    return _chosen(series, [*kept(series, best, always, named), *best[:BEST]])
+
+
+def in_figure(
+    values: Mapping[str, Mapping[float, float]],
+    always: Sequence[str],
+    *,
+    most_is_best: bool,
+) -> list[str]:
+    """Return the series that one figure emphasises: by what differs there.
+
+    Those are the ones that every figure names, and the best three and the worst of this one. What
+    is 0 everywhere is left grey.
+
+    Args:
+        values: The values of each series that could be built, by size, in the order of the legend.
+        always: What every figure names.
+        most_is_best: Whether more is better.
+    """
+    drawn = [name for name, of in values.items() if any(of.values()) or name in always]
+    ranked = sorted(drawn, key=_mean_ranks(values, drawn).__getitem__, reverse=most_is_best)
+    return _chosen(drawn, [*always, *ranked[:BEST], *ranked[-1:]])
+
+
+def _mean_ranks(
+    values: Mapping[str, Mapping[float, float]], names: Sequence[str]
+) -> dict[str, float]:
+    """Return the mean place of each series among all, over the sizes at which it has a value."""
+    ranks: dict[str, list[int]] = {name: [] for name in names}
+    for size in unique(size for of in values.values() for size in of):
+        here = sorted(values[name][size] for name in names if size in values[name])
+        for name in names:
+            if size in values[name]:
+                ranks[name].append(here.index(values[name][size]))
+    return {name: sum(of) / len(of) if of else 0.0 for name, of in ranks.items()}
+
+
+def _chosen(series: Sequence[str], wanted: Iterable[str]) -> list[str]:
     if len(series) <= MOST_EMPHASISED:
         return list(series)
-    wanted = unique([*matching(named, series), *always, *list(best_first)[:BEST]])
-    chosen = [name for name in wanted if name in series][:MOST_EMPHASISED]
+    chosen = [name for name in unique(wanted) if name in series][:MOST_EMPHASISED]
     return [name for name in series if name in chosen]

@@ -16,7 +16,7 @@ from typing import Any
 import jinja2
 
 from clockhand.report.appearance import DARK, LIGHT, Mark
-from clockhand.report.canvas import ROWS, VEGA_LITE, compiled
+from clockhand.report.canvas import HIGHLIGHT, ROWS, VEGA_LITE, compiled
 from clockhand.report.overview import RANGE_HEIGHT, RANGE_WIDTH, Overview
 from clockhand.report.table import Table
 from clockhand.report.words import number_text, reads_text, unique
@@ -100,9 +100,7 @@ class Part:
         records: The data of all charts.
 
         looks: How what the figures compare looks, where a legend stands above them.
-
-        focus: Which of them are emphasised at first; all if none is named.
-
+        focus: Which of them some figure emphasises at first; all if none is named.
         word: What one of them is, such as a policy.
 
         overviews: Rankings with heat maps, which stand above the figures.
@@ -140,6 +138,17 @@ class Part:
     def figures(self) -> list[Figure]:
         """All figures, row by row."""
         return [figure for _, figures in self.rows for figure in figures]
+
+
+def focus_of(figures: Iterable[Figure], focus: Sequence[str]) -> list[str]:
+    """Return what some figure emphasises at first, besides what a part does."""
+    params = [
+        param
+        for figure in figures
+        for param in (figure.specification or {}).get("params", ())
+        if param["name"] == HIGHLIGHT
+    ]
+    return unique([*focus, *(name for param in params for name in param["value"])])
 
 
 def payload(parts: Iterable[Part], tables: Mapping[str, Table] | None = None) -> str:

@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from clockhand.report.appearance import BOUND_DASH, Mark
+from clockhand.report.appearance import BOUND_DASH, Mark, is_muted
 from clockhand.report.canvas import FADED_OPACITY, HIGHLIGHT, PICTURE_HEIGHT, Canvas, Spec, framed
+from clockhand.report.emphasis import MOST_EMPHASISED, in_figure
 from clockhand.report.scales import (
     Kind,
     Measure,
@@ -32,17 +33,18 @@ ERROR_WIDTH = 1.3
 LABEL_GAP = 13
 """Pixels between two labels at the ends of lines."""
 
-FARTHEST_LABEL = 15
-"""Pixels that a label may be moved away from the end of its line; farther ones are left out."""
-
 LABEL_SIZE = 11
 LONGEST_LABEL = 22
 MOST_NOTES = 4
 """Outliers that a figure tells at its edge; its caption has more of them."""
 
+LABEL_DISTANCE = 11
+"""Pixels between the end of a line and its name."""
+
 # Layers that the page's script and style reach: what only wide figures have room for, and what
 # answers to the pointer.
 LABELS = "labels"
+LEADERS = "label-lines"
 HIT = "hit"
 POINTS = "points"
 """The layer of a picture whose points a legend selects by."""
@@ -107,11 +109,8 @@ class Compared:
         sizes: The sizes.
 
         looks: How each series looks, in the order of the legend.
-
-        focus: The series that are emphasised at first.
-
-        anchors: Those that stay inside of a figure where outliers are cut.
-
+        focus: The series that are emphasised at first, where a figure has no others.
+        anchors: Those that every figure names, and that are never cut: the best, the baseline.
         tooltip: Column, title and d3 format of what a point tells; those that a record lacks are
             left out.
 
@@ -147,6 +146,19 @@ class Compared:
             for record in self.records
             if record.get(column) is not None and (wanted is None or record["policy"] in wanted)
         ]
+
+    def emphasised(self, measure: Measure) -> list[str]:
+        """Return the series that a figure emphasises."""
+        known: dict[str, dict[float, float]] = {
+            look.policy: {} for look in self.looks if not is_muted(look.policy)
+        }
+        for record in self.records:
+            value = record.get(measure.field)
+            if value is not None and record["policy"] in known:
+                known[record["policy"]][record[self.sizes.field]] = value
+        if len(self.looks) <= MOST_EMPHASISED:
+            return list(self.focus)
+        return in_figure(known, self.anchors, most_is_best=measure.most_is_best)
 
     def has_errors(self, measure: Measure) -> bool:
         """Tell whether values of a figure are estimates with a range, whose ends are known."""
@@ -193,7 +205,8 @@ def axis_of(compared: Compared, measure: Measure) -> ValueAxis:
 
 def lines_chart(compared: Compared, measure: Measure, canvas: Canvas) -> Spec:
     """Draw a measure over sizes, a line per series."""
-    return _Lines(compared, measure, canvas, axis_of(compared, measure)).figure()
+    focused = replace(compared, focus=compared.emphasised(measure))
+    return _Lines(focused, measure, canvas, axis_of(compared, measure)).figure()
 
 
 def _beyond(
@@ -284,7 +297,7 @@ class _Lines:
     def _y(self) -> Spec:
         return quantity(
             self.measure.field,
-            title=None if self.canvas.on_page else self.measure.title,
+            title=self.measure.title,
             scale=self.axis.scale(),
             axis=self.axis.axis(self.measure.kind),
         )
@@ -431,48 +444,75 @@ class _Lines:
             layers.append({"data": {"values": [record]}, "mark": mark, "encoding": encoding})
         return layers
 
-    def _placed(self) -> list[tuple[str, float]]:
-        """Return the emphasised series whose names fit at the ends of their lines, and where."""
-        last = self.compared.sizes.sizes[-1]
-        ends: dict[str, float] = {}
-        for record in self.compared.records:
-            value, name = record.get(self.measure.field), record["policy"]
-            if record[self.compared.sizes.field] != last or value is None or name in ends:
-                continue
-            if name in self.compared.focus and self.axis.low <= value <= self.axis.high:
-                ends[name] = (1 - self.axis.share(value)) * PICTURE_HEIGHT
-        moved: list[tuple[str, float]] = []
-        for name in sorted(ends, key=ends.__getitem__):
-            lowest_free = moved[-1][1] + LABEL_GAP if moved else 0.0
-            place = max(ends[name], lowest_free)
-            if place - ends[name] <= FARTHEST_LABEL and place <= PICTURE_HEIGHT:
-                moved.append((name, place))
-        return moved
-
     def _labels(self) -> list[Spec]:
-        placed = self._placed()
-        if not placed or not self.canvas.on_page:
+        """The names of what is emphasised, at the ends of their lines, and lines to those moved.
+
+        A legend of a picture has them.
+        """
+        if not self.canvas.on_page:
             return []
-        compared = self.compared
-        records = [
-            {
-                compared.sizes.field: compared.sizes.sizes[-1],
-                self.measure.field: self.axis.value(1 - place / PICTURE_HEIGHT),
-                "policy": name,
-                "shown": _short(name),
-            }
-            for name, place in placed
-        ]
-        mark = {"type": "text", "align": "left", "dx": 10, "fontSize": LABEL_SIZE, "clip": False}
-        text = {"field": "shown", "type": "nominal"}
-        layer: Spec = {
-            "name": LABELS,
-            "data": {"values": records},
-            "transform": [{"filter": self._is_focused()}],
-            "mark": {**mark, "color": self.canvas.theme.ink},
-            "encoding": {"x": compared.sizes.channel(), "y": self._y(), "text": text},
-        }
-        return [layer]
+        sizes = self.compared.sizes
+        placed = self._placed()
+        mark = {"type": "text", "align": "left", "dx": LABEL_DISTANCE + 2, "fontSize": LABEL_SIZE}
+        text: Spec = {"field": "shown", "type": "nominal"}
+        label = {
+            "x": sizes.channel(), "y": {**self._y(), "field": "label_at"}, "text": text,
+        }  # fmt: skip
+        color = self._scaled([look.color for look in self._looks()])
+        leader = {
+            "x": sizes.channel(), "x2": {"field": sizes.field},
+            "y": self._y(), "y2": {"field": "label_at"}, "color": color,
+        }  # fmt: skip
+        rule = {"type": "rule", "strokeWidth": 1, "xOffset": 5, "x2Offset": LABEL_DISTANCE}
+        return [
+            {"name": LEADERS, "transform": placed, "mark": {**rule, "clip": False},
+             "encoding": leader},
+            {"name": LABELS, "transform": placed,
+             "mark": {**mark, "clip": False, "color": self.canvas.theme.ink}, "encoding": label},
+        ]  # fmt: skip
+
+    def _placed(self) -> list[Spec]:
+        """Return what places names: each at the end of its line, moved until none meets another.
+
+        From the top each gives way downwards, from the bottom upwards, and the middle of both is
+        taken: the running maximum and minimum of the ends, less the room of the names before.
+        """
+        field, size, axis = self.measure.field, self.compared.sizes.field, self.axis
+        tests = [
+            f"!({self._is_bound()})", self._is_focused(), f"isValid(datum.{field})",
+        ]  # fmt: skip
+        if self.compared.where is not None:
+            tests.append(self.compared.where)
+        in_order = [{"field": "end"}, {"field": "policy"}]
+        first, last = (
+            f"{LABEL_GAP} * (datum.place - 1)",
+            f"{PICTURE_HEIGHT} - {LABEL_GAP} * (datum.count - datum.place)",
+        )
+
+        def running(operation: str, frame: list[int | None], name: str) -> Spec:
+            window = [{"op": operation, "field": "free", "as": name}]
+            return {"window": window, "sort": in_order, "frame": frame}
+
+        return [
+            {"filter": " && ".join(f"({test})" for test in tests)},
+            {"joinaggregate": [{"op": "max", "field": size, "as": "last_size"}],
+             "groupby": ["policy"]},
+            {"filter": f"datum.{size} == datum.last_size && inrange(datum.{field}, "
+             f"[{axis.low!r}, {axis.high!r}])"},
+            {"calculate": f"{PICTURE_HEIGHT} * (1 - {axis.share_expression(f'datum.{field}')})",
+             "as": "end"},
+            {"joinaggregate": [{"op": "count", "as": "count"}]},
+            {"window": [{"op": "row_number", "as": "place"}], "sort": in_order},
+            {"calculate": f"datum.end - {LABEL_GAP} * datum.place", "as": "free"},
+            running("max", [None, 0], "down"),
+            running("min", [0, None], "up"),
+            {"calculate": f"(datum.down + datum.up) / 2 + {LABEL_GAP} * datum.place", "as": "at"},
+            {"calculate": f"min(max(datum.at, {first}), {last})", "as": "at"},
+            {"calculate": axis.value_expression(f"(1 - datum.at / {PICTURE_HEIGHT})"),
+             "as": "label_at"},
+            {"calculate": f"length(datum.policy) > {LONGEST_LABEL} ? "
+             f"slice(datum.policy, 0, {LONGEST_LABEL - 1}) + '…' : datum.policy", "as": "shown"},
+        ]  # fmt: skip
 
 
 def _short(name: str) -> str:

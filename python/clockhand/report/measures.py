@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from clockhand.report.bars import bars_chart, bars_note
 from clockhand.report.canvas import Canvas, Spec
-from clockhand.report.html import Figure, Part, SeriesLook
+from clockhand.report.html import Figure, Part, SeriesLook, focus_of
 from clockhand.report.lines import Compared, Record, cut_note, lines_chart
 from clockhand.report.overview import Overview
 from clockhand.report.scales import Measure
@@ -77,7 +77,7 @@ class Drawn:
             rows=[("", self.figures)],
             records=records,
             looks=compared.looks,
-            focus=compared.focus,
+            focus=focus_of(self.figures, compared.focus),
             word=compared.word.lower(),
             overviews=overviews,
         )

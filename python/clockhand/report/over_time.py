@@ -129,7 +129,7 @@ class _Lines:
         )
 
     def _looks(self, canvas: Canvas) -> list[Mark]:
-        return marks([str(printable(name)) for name in self._names], (), (), canvas.theme)
+        return marks([str(printable(name)) for name in self._names], canvas.theme)
 
     @property
     def legend(self) -> list[tuple[str, str, tuple[int, ...]]]:

@@ -45,7 +45,7 @@
 
   function fitted(specification, width) {
     if (width >= WIDE) return specification;
-    return { ...specification, marks: specification.marks.filter((mark) => mark.name !== "labels_marks") };
+    return { ...specification, marks: specification.marks.filter((mark) => !mark.name?.startsWith("label")) };
   }
 
   async function draw(figure, place, rows) {
@@ -98,22 +98,20 @@
     tip.style.transform = `translate(${left}px, ${top}px)`;
   }
 
-  /* Pressed names are emphasised in place of those of the start; every other line is grey. */
+  /* Pressed names are emphasised in place of those that each figure has at the start; every other line is grey. */
   function connectLegend(section, views) {
     const legend = section.querySelector(".legend");
     if (legend === null) return;
     const buttons = [...legend.querySelectorAll("[data-policy]")];
     const everything = legend.querySelector(".everything");
-    const atFirst = JSON.parse(legend.dataset.focus);
     const update = () => {
       const chosen = buttons
         .filter((button) => button.getAttribute("aria-pressed") === "true")
         .map((button) => button.dataset.policy);
       legend.classList.toggle("choosing", chosen.length > 0);
       everything.hidden = chosen.length === 0;
-      const focus = chosen.length > 0 ? chosen : atFirst;
-      for (const view of views) {
-        if ("highlight" in view.getState().signals) view.signal("highlight", focus).run();
+      for (const { view, first } of views) {
+        if (first !== undefined) view.signal("highlight", chosen.length > 0 ? chosen : first).run();
       }
     };
     for (const button of buttons) {
@@ -190,7 +188,7 @@
     }
     const drawWaiting = async ({ figure, place, rows, views }) => {
       const view = await draw(figure, place, rows);
-      if (view !== null) views.push(view);
+      if (view !== null) views.push({ view, first: view.getState().signals.highlight });
       observer.unobserve(place);
     };
     /* A print has every figure, also those that were still waiting: drawing is promises alone, which are kept before

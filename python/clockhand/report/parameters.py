@@ -6,6 +6,7 @@ from typing import Any
 
 from clockhand.report.canvas import PICTURE_HEIGHT, Canvas, Spec, framed
 from clockhand.report.lines import quantity
+from clockhand.report.scales import Kind, label_expression
 from clockhand.report.words import free_slug
 from clockhand.study.facts import Facts
 from clockhand.study.policies import BOUND, OPTIMUM, name_of
@@ -137,7 +138,7 @@ def _chart(
         "scale": {"domain": sizes, "range": list(canvas.theme.series[: len(sizes)])},
         "legend": legend,
     }
-    axis = {"format": "~s", "tickCount": 5}
+    axis = {"labelExpr": label_expression(Kind.NUMBER), "tickCount": 5}
     y = quantity("io_time_s", title="I/O time (s)", scale={"zero": False, "nice": True}, axis=axis)
     x = quantity("value", title=family.parameter, axis={"grid": False, "tickCount": 6})
     tooltip = [

@@ -16,6 +16,11 @@ OUTLIER = 3
 
 MOST_TICKS = 8
 
+MOST_IS_BEST = (
+    "hit_ratio", "iops", "life_years", "life_repetitions", "fast_share", "found_share",
+)  # fmt: skip
+"""How the columns end of which more is better; of all others, less is."""
+
 
 class Kind(StrEnum):
     """The kind of a value, which decides how its axis and its numbers are written."""
@@ -53,12 +58,17 @@ class Measure:
     kind: Kind
     has_bound: bool = False
 
+    @property
+    def most_is_best(self) -> bool:
+        """Whether more is better."""
+        return self.field.endswith(MOST_IS_BEST)
 
-# Counts and amounts as people write them: 9,500 and 20 k, and 0.1, which SI would call 100m.
+
+# Counts and amounts as people write them: 950 and 20 k, and 0.1, which SI would call 100m.
 _WRITTEN = (
     "abs({value}) >= 1e9 ? format({value} / 1e9, ',.3~r') + '\u00a0G' : "
     "abs({value}) >= 1e6 ? format({value} / 1e6, ',.3~r') + '\u00a0M' : "
-    "abs({value}) >= 1e4 ? format({value} / 1e3, ',.3~r') + '\u00a0k' : "
+    "abs({value}) >= 1e3 ? format({value} / 1e3, ',.3~r') + '\u00a0k' : "
     "{value} == 0 ? '0' : format({value}, ',.4~r')"
 )
 _TIME = (
@@ -146,6 +156,18 @@ class ValueAxis:
         if self.is_logarithmic:
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
+
+    def share_expression(self, value: str) -> str:
+        """Return :meth:`share` of a value as a Vega expression."""
+        if self.is_logarithmic:
+            return f"log({value} / {self.low!r}) / {math.log(self.high / self.low)!r}"
+        return f"({value} - {self.low!r}) / {self.high - self.low!r}"
+
+    def value_expression(self, share: str) -> str:
+        """Return :meth:`value` of a share as a Vega expression."""
+        if self.is_logarithmic:
+            return f"{self.low!r} * exp({share} * {math.log(self.high / self.low)!r})"
+        return f"{self.low!r} + {share} * {self.high - self.low!r}"
 
     def value(self, share: float) -> float:
         """Return the value at a place of the axis, the inverse of :meth:`share`."""

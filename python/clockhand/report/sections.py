@@ -1,11 +1,11 @@
 """The inputs of a report: a heading each, with its figures on the page, or the same as pictures."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clockhand.report.appearance import Mark, marks
 from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
-from clockhand.report.emphasis import emphasised
+from clockhand.report.emphasis import emphasised, kept
 from clockhand.report.html import Part
 from clockhand.report.lines import Compared, Record, series_of
 from clockhand.report.measures import Drawn
@@ -40,9 +40,6 @@ class Section:
         compared: Makes what is compared of the looks of its series and those that are emphasised.
 
         drawings: Draws its figures.
-
-        baselines: The series that look like baselines.
-
         always: The series that are emphasised always.
 
         offline: The series that cannot be recommended, since they know the future.
@@ -54,7 +51,6 @@ class Section:
     overviews: Sequence[Overview]
     compared: Callable[[Sequence[Mark], Sequence[str]], Compared]
     drawings: Callable[[Compared, Canvas], Iterable[Drawing]]
-    baselines: Sequence[str] = ()
     always: Sequence[str] = ()
     offline: Collection[str] = ()
 
@@ -63,8 +59,9 @@ class Section:
         series = series_of(record for record in self.records if "policy" in record)
         ranked = [entry.name for summed in self.overviews[:1] for entry in summed.entries]
         best_first = [name for name in ranked or series if name not in self.offline]
-        focus = emphasised(series, best_first, self.always, highlight)
-        return self.compared(marks(series, self.baselines, self.offline, canvas.theme), focus)
+        given = (series, best_first, self.always, highlight)
+        compared = self.compared(marks(series, canvas.theme), emphasised(*given))
+        return replace(compared, anchors=kept(*given))
 
 
 def parts_of(sections: Iterable[Section], highlight: Sequence[str]) -> list[Part]:

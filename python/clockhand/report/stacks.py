@@ -91,12 +91,11 @@ def stacked_areas(
 ) -> Spec:
     """Draw an amount along an axis, such as time, in steps, with its pieces on each other."""
     axis = {"labelExpr": label_expression(kind), "tickCount": 5, "labelOverlap": "greedy"}
-    title = None if drawing.canvas.on_page else drawing.title
     layer: Spec = {
         "mark": {"type": "area", "interpolate": "step-after", "line": False},
         "encoding": {
             "x": along.channel(),
-            "y": quantity(field, title=title, stack="zero", axis=axis),
+            "y": quantity(field, title=drawing.title, stack="zero", axis=axis),
             **stack.channels(drawing.canvas),
             "tooltip": list(tooltip),
         },

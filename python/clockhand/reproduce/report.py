@@ -10,6 +10,7 @@ import polars as pl
 from clockhand.report.appearance import BOUND_DASH, PAGE, Mark, marks
 from clockhand.report.canvas import CANVAS, ROWS, Spec, as_spec
 from clockhand.report.html import Figure, Part, payload, template
+from clockhand.report.scales import Kind, label_expression
 from clockhand.report.words import number_text
 from clockhand.reproduce.figures import FIGURES, Lines
 from clockhand.reproduce.judge import Claim, counted
@@ -19,7 +20,7 @@ from clockhand.studies.locality.charts import look, panel_chart, panel_records
 from clockhand.studies.locality.panels import topics
 from clockhand.studies.ssd.findings import geometry_line
 from clockhand.study.facts import printable, trace_label
-from clockhand.study.policies import BASELINE, BOUND, reads_the_future
+from clockhand.study.policies import BOUND
 
 PAGE_TEMPLATE = Path(__file__).with_name("reproduction.html.j2")
 PANEL_HEIGHT = 190
@@ -100,10 +101,9 @@ def _looks(said: Mapping[str, Any] | None, results: Mapping[str, Any]) -> dict[s
         names = [
             it for it in results[said["of"]]["policy"].unique(maintain_order=True) if it != BOUND
         ]
-        offline = {name for name in names if reads_the_future(name)}
-        drawn = [*marks(names, {BASELINE}, offline, PAGE), Mark(BOUND, PAGE.muted, "", BOUND_DASH)]
+        drawn = [*marks(names, PAGE), Mark(BOUND, PAGE.muted, "", BOUND_DASH)]
     else:
-        drawn = marks(said["series"], {said["series"][0]}, set(said.get("offline", ())), PAGE)
+        drawn = marks(said["series"], PAGE)
     return {mark.policy: mark for mark in drawn}
 
 
@@ -152,11 +152,9 @@ def _chart(lines: Lines, identity: str, looks: Sequence[tuple[str, tuple[int, ..
     x = _x(lines)
     scale = alt.Scale(type="log", nice=False) if lines.is_logarithmic else alt.Scale(zero=True)
     axis = alt.Axis(
-        format="~s" if lines.is_logarithmic else ".3~r",
-        grid=not lines.is_logarithmic,
-        tickCount=5,
+        labelExpr=label_expression(Kind.NUMBER), grid=not lines.is_logarithmic, tickCount=5
     )
-    y = alt.Y("y:Q", title=None, scale=scale, axis=axis)
+    y = alt.Y("y:Q", title=lines.y_title, scale=scale, axis=axis)
     colors = alt.Scale(domain=list(lines.series), range=[color for color, _ in looks])
     dashes = alt.Scale(domain=list(lines.series), range=[list(dash) for _, dash in looks])
     tooltip = [

@@ -108,7 +108,6 @@ def _sections(rows: pl.DataFrame, facts: Facts) -> list[Section]:
                 overviews=overviews({label: records}),
                 compared=partial(compared_of, records, label=label),
                 drawings=partial(_drawings, group, records),
-                baselines=(NO_CACHE,),
                 always=(NO_CACHE,),
             )
         )

@@ -9,7 +9,7 @@ import polars as pl
 from clockhand.report.appearance import SOLID, Theme
 from clockhand.report.canvas import PICTURE_HEIGHT, PICTURE_WIDTH, ROWS, Canvas, Spec, as_spec
 from clockhand.report.over_time import OverTime
-from clockhand.report.scales import Kind, Measure
+from clockhand.report.scales import Kind, Measure, label_expression
 from clockhand.studies.locality.panels import BOTH, BY_FREQUENCY, READS, WRITES, Panel, Record
 
 OVER_TIME = OverTime(
@@ -81,11 +81,7 @@ def _logarithmic_axis(first: float, last: float, *, grid: bool = True) -> alt.Ax
     """Return an axis with the powers of ten as ticks, at most about six of them."""
     powers = range(math.ceil(math.log10(first)), math.floor(math.log10(last)) + 1)
     ticks = [10.0**power for power in powers][:: 1 + len(powers) // MOST_TICKS]
-    label = (
-        "datum.value >= 1 ? format(datum.value, '~s') : "
-        "datum.value >= 0.001 ? format(datum.value, '~g') : format(datum.value, '~e')"
-    )
-    return alt.Axis(values=ticks, labelExpr=label, grid=grid)
+    return alt.Axis(values=ticks, labelExpr=label_expression(Kind.NUMBER), grid=grid)
 
 
 class _Drawing:
@@ -111,7 +107,7 @@ class _Drawing:
         return alt.X(field, title=self.panel.x_title, scale=scale, axis=axis)
 
     def y(self, field: str = "y:Q") -> alt.Y:
-        title = None if self.canvas.on_page else self.panel.y_title
+        title = self.panel.y_title
         if self.panel.is_share:
             axis = alt.Axis(format=".0~%", tickCount=5)
             return alt.Y(field, title=title, scale=alt.Scale(domain=[0, 1]), axis=axis)

@@ -136,7 +136,6 @@ def compared_of(
     sizes = sorted({record["frames"] for record in records})
     tooltip = [("policy", "Policy", None), ("frames", "Frames", ",")]
     measured = [exact_tooltip(measure) for measure in measures_of(records, unit)]
-    baseline = baseline_of(records)
     return Compared(
         label=label,
         word="Policy",
@@ -144,7 +143,6 @@ def compared_of(
         sizes=SizeAxis("frames", "Page frames", sizes),
         looks=looks,
         focus=focus,
-        anchors=() if baseline is None else (baseline,),
         tooltip=[*tooltip, *measured],
     )
 

@@ -1,7 +1,7 @@
 """The report of page caches: figures first, then every row, devices, policies and traces."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import polars as pl
 
 from clockhand.report.appearance import Mark, marks
 from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
-from clockhand.report.emphasis import emphasised
+from clockhand.report.emphasis import emphasised, kept
 from clockhand.report.html import Part, payload, template
 from clockhand.report.lines import Compared, series_of
 from clockhand.report.measures import Drawn, caption, measure_chart
@@ -18,7 +18,6 @@ from clockhand.report.parameters import Ranged, ranges_of
 from clockhand.report.table import table_without_filter
 from clockhand.report.words import free_slug, titled, unique
 from clockhand.studies.pagecache.charts import (
-    BASELINES,
     OVER_TIME,
     REASONS_TITLE,
     baseline_of,
@@ -134,8 +133,7 @@ def _sections(rows: pl.DataFrame, facts: Facts) -> list[_Section]:
 
 def _looks(split: Sequence[_Section], canvas: Canvas) -> list[Mark]:
     names = unique(record["policy"] for section in split for record in section.records)
-    offline = [name for name in names if reads_the_future(name)]
-    return marks(names, BASELINES, offline, canvas.theme)
+    return marks(names, canvas.theme)
 
 
 def _compared(section: _Section, everywhere: Sequence[Mark], highlight: Sequence[str]) -> Compared:
@@ -148,9 +146,10 @@ def _compared(section: _Section, everywhere: Sequence[Mark], highlight: Sequence
     ]
     baseline = baseline_of(section.records)
     always = [] if baseline is None else [baseline]
-    focus = emphasised(series, best_first or series, always, highlight)
+    given = (series, best_first or series, always, highlight)
     looks = [look for look in everywhere if look.policy in series]
-    return compared_of(section.records, section.unit, looks, focus, section.label)
+    compared = compared_of(section.records, section.unit, looks, emphasised(*given), section.label)
+    return replace(compared, anchors=kept(*given))
 
 
 def _part(

@@ -10,7 +10,7 @@ import polars as pl
 from clockhand.report.appearance import Mark, Theme, marks
 from clockhand.report.bars import bars_chart, bars_note
 from clockhand.report.canvas import PICTURE, Canvas, Spec, as_chart, picture_files
-from clockhand.report.emphasis import emphasised
+from clockhand.report.emphasis import emphasised, kept
 from clockhand.report.lines import Compared, SizeAxis, is_drawable, lines_chart
 from clockhand.report.measures import caption
 from clockhand.report.over_time import OverTime
@@ -23,7 +23,6 @@ from clockhand.studies.pages.sections import Record, Section, meaning, sections
 from clockhand.study.facts import Facts
 from clockhand.study.files import publish
 from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, reads_the_future
-from clockhand.study.selections import matching
 
 if TYPE_CHECKING:
     import altair as alt
@@ -131,7 +130,7 @@ def specifications(
 ) -> dict[str, Spec]:
     """Return the figures as Vega-Lite, by the keys of :func:`figures`."""
     parts = sections(rows, facts)
-    everywhere = looks(parts, PICTURE.theme, highlight)
+    everywhere = looks(parts, PICTURE.theme)
     label = parts[0].label if len(parts) == 1 else f"{len(parts)} inputs"
     charts: dict[str, Spec] = {}
     for summed in overviews(parts):
@@ -149,7 +148,7 @@ def specifications(
 def recommendation_chart(rows: pl.DataFrame, policy: str) -> Spec:
     """Draw the I/O time of all policies at one memory size: the recommended one stands out."""
     [section] = sections(rows, None)
-    everywhere = looks([section], PICTURE.theme, [policy])
+    everywhere = looks([section], PICTURE.theme)
     shown = [policy, *([section.baseline] if section.baseline else [])]
     compared = replace(compared_of(section, everywhere, PICTURE, [policy]), focus=shown)
     titled = _titled(section, MEASURES[0])
@@ -192,25 +191,21 @@ def is_offline(section: Section) -> set[str]:
     return {record["policy"] for record in section.records if reads_the_future(meaning(record))}
 
 
-def looks(parts: Sequence[Section], theme: Theme, highlight: Sequence[str] = ()) -> list[Mark]:
-    """Return the look of every policy of all sections, so that it is the same everywhere.
-
-    Policies that are emphasised somewhere get the first looks, which are the most different ones.
-    """
-    policies = unique(policy for section in parts for policy in section.policies)
-    focused = {name for section in parts for name in focus(section, highlight)}
-    baselines = {section.baseline for section in parts if section.baseline}
-    offline = {name for section in parts for name in is_offline(section)}
-    first = [name for name in policies if name in focused]
-    ordered = [*first, *(name for name in policies if name not in focused)]
-    drawn = {look.policy: look for look in marks(ordered, baselines, offline, theme)}
-    return [drawn[policy] for policy in policies]
+def looks(parts: Sequence[Section], theme: Theme) -> list[Mark]:
+    """Return the look of every policy of all sections, so that it is the same everywhere."""
+    return marks(unique(policy for section in parts for policy in section.policies), theme)
 
 
 def focus(section: Section, highlight: Sequence[str]) -> list[str]:
     """Return the policies that are emphasised in the figures of a section."""
+    return emphasised(*_wanted(section, highlight))
+
+
+def _wanted(
+    section: Section, highlight: Sequence[str]
+) -> tuple[list[str], list[str], list[str], Sequence[str]]:
     always = [section.baseline] if section.baseline else []
-    return emphasised(section.policies, ranked(section), always, highlight)
+    return section.policies, ranked(section), always, highlight
 
 
 def ranked(section: Section) -> list[str]:
@@ -244,9 +239,6 @@ def compared_of(
     """
     present = set(section.policies)
     emphasised_here = focus(section, highlight)
-    best = ranked(section)[:1]
-    baseline = [section.baseline] if section.baseline else []
-    named = matching(highlight, section.policies)
     tooltip = [
         (name, f"{title} ({section.time_unit})" if name in IN_TIME_UNIT else title, form)
         for name, title, form in TOOLTIP
@@ -258,7 +250,7 @@ def compared_of(
         sizes=_memory(section),
         looks=[look for look in everywhere if look.policy in present],
         focus=emphasised_here,
-        anchors=[*baseline, *best, *named],
+        anchors=kept(*_wanted(section, highlight)),
         tooltip=tooltip,
         bounds=section.bounds,
         bound=BOUND,

@@ -8,7 +8,7 @@ import polars as pl
 
 from clockhand.report.appearance import BOUND_DASH, PAGE, Mark
 from clockhand.report.canvas import CANVAS
-from clockhand.report.html import Figure, Part, payload, template
+from clockhand.report.html import Figure, Part, focus_of, payload, template
 from clockhand.report.overview import Overview
 from clockhand.report.scales import Measure
 from clockhand.report.words import byte_text, percent, size_text
@@ -82,7 +82,7 @@ def render(
         intervals: The rows of intervals, if they were asked for.
     """
     split = sections(rows, facts)
-    everywhere = looks(split, PAGE, highlight)
+    everywhere = looks(split, PAGE)
     parts: list[SectionPart] = []
     drawn = 0
     for section in split:
@@ -146,7 +146,7 @@ def _part(
         rows=[("", figures)],
         records=[_drawn(record) for record in compared.everything()],
         looks=compared.looks if len(section.sizes) > 1 else [],
-        focus=compared.focus,
+        focus=focus_of(figures, compared.focus),
         word="policy",
         overviews=overviews([section]),
         bound_dash=BOUND_DASH if bounded else (),
@@ -179,7 +179,7 @@ def _summary(section: Section) -> str:
     texts = []
     if first["references"]:
         writes = (first["write_references"] or 0) / first["references"]
-        texts.append(f"{first['references']:,} references, {writes:.1%} writes")
+        texts.append(f"{first['references']:,} references, {percent(writes)} writes")
     if section.footprint_pages is not None:
         pages = section.footprint_pages
         size = size_text(pages * section.setting["page_bytes"])

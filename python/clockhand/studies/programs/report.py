@@ -21,7 +21,6 @@ from clockhand.report.course import (
 )
 from clockhand.report.table import plain_table
 from clockhand.studies.programs.findings import (
-    KERNEL,
     beside,
     busiest,
     comparable,
@@ -209,8 +208,8 @@ def _rates(samples: pl.DataFrame, names: dict[str, str]) -> list[Record]:
 
 
 def _contenders(policies: Iterable[str], theme: Theme) -> list[Series]:
-    """Return the look of each contender; the kernel has the colour of the text."""
-    looks = marks([printable(policy) for policy in policies], {KERNEL}, (), theme)
+    """Return the look of each contender."""
+    looks = marks([str(printable(policy)) for policy in policies], theme)
     return [Series(look.policy, look.color, look.dash) for look in looks]
 
 

@@ -45,7 +45,7 @@ def knee_layers(
         "x": compared.sizes.channel(),
         "y": quantity(
             measure.field,
-            title=None if canvas.on_page else measure.title,
+            title=measure.title,
             scale=axis.scale(),
             axis=axis.axis(measure.kind),
         ),

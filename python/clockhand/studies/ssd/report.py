@@ -9,7 +9,7 @@ import polars as pl
 
 from clockhand.report.appearance import Mark, marks
 from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
-from clockhand.report.emphasis import emphasised
+from clockhand.report.emphasis import emphasised, kept
 from clockhand.report.html import Part, payload, template
 from clockhand.report.lines import Compared
 from clockhand.report.measures import Drawn, caption, drawable, measure_chart
@@ -254,7 +254,7 @@ def _summary(group: pl.DataFrame, timed: Timed | None) -> str:
 
 
 def _looks(split: Sequence[_Section], canvas: Canvas) -> list[Mark]:
-    return marks(unique(name for section in split for name in section.series), (), (), canvas.theme)
+    return marks(unique(name for section in split for name in section.series), canvas.theme)
 
 
 def _compared(section: _Section, everywhere: Sequence[Mark], highlight: Sequence[str]) -> Compared:
@@ -262,10 +262,10 @@ def _compared(section: _Section, everywhere: Sequence[Mark], highlight: Sequence
     best_first = [entry.name for entry in ranked[0].entries] if ranked else section.series
     if section.timed is not None:
         best_first = list(section.timed.series)
-    focus = emphasised(section.series, best_first, (BASELINE,), highlight)
+    given = (section.series, best_first, (BASELINE,), highlight)
     looks = [look for look in everywhere if look.policy in section.series]
-    compared = compared_of(section.records, looks, focus, section.label)
-    return replace(compared, bounds=section.frontier, bound=FRONTIER)
+    compared = compared_of(section.records, looks, emphasised(*given), section.label)
+    return replace(compared, anchors=kept(*given), bounds=section.frontier, bound=FRONTIER)
 
 
 def _part(

@@ -118,7 +118,6 @@ def compared_of(
         ),
         looks=looks,
         focus=focus,
-        anchors=tuple(name for name in (BOUND,) if any(r["policy"] == name for r in records)),
     )
 
 

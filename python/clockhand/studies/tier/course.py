@@ -9,7 +9,7 @@ import polars as pl
 
 from clockhand.report.canvas import Canvas, Spec, framed
 from clockhand.report.lines import Compared, Record, SizeAxis, exact_tooltip, lines_chart, quantity
-from clockhand.report.scales import Kind, Measure
+from clockhand.report.scales import Kind, Measure, label_expression
 from clockhand.report.sections import Drawing
 from clockhand.report.words import unique
 from clockhand.studies.tier.findings import NAMES
@@ -92,7 +92,7 @@ def course_drawings(
     positions = sorted({record["position"] for record in over_time})
     names = {record["policy"] for record in over_time}
     axis = SizeAxis(
-        "position", "References", positions, "format(datum.value, '.3~s')", is_logarithmic=False
+        "position", "References", positions, label_expression(Kind.COUNT), is_logarithmic=False
     )
     for measure in (MOVED, FOUND):
         shown = replace(
@@ -128,7 +128,7 @@ def homes_chart(
 ) -> Spec:
     """Draw which share of each group of pages is in fast memory, over time."""
     shown = [record for record in records if record.get("lives") == name]
-    axis = {"grid": False, "labelExpr": "format(datum.value, '.3~s')"}
+    axis = {"grid": False, "labelExpr": label_expression(Kind.COUNT)}
     ends = [shown[0]["from"], shown[-1]["until"]]
     time: Spec = {"domain": ends, "nice": False}
     pages = {"domain": [100, 0], "nice": False}

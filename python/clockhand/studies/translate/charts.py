@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from clockhand.report.appearance import Mark, Theme, marks
+from clockhand.report.appearance import Mark, Theme, lines_of
 from clockhand.report.canvas import Canvas, Spec, as_layers, framed
 from clockhand.report.over_time import OverTime
 from clockhand.report.scales import Kind, Measure
@@ -174,7 +174,7 @@ def _times_by_page(rows: pl.DataFrame, number: int) -> Panel:
 
 def looks(panel: Panel, theme: Theme) -> list[Mark]:
     """Return the look of each series of a figure."""
-    return marks(panel.series, (), (), theme)
+    return lines_of(panel.series, theme)
 
 
 def panel_chart(panel: Panel, identity: str, canvas: Canvas, label: str) -> Spec:
@@ -227,12 +227,11 @@ def _x(panel: Panel) -> alt.X:
 
 
 def _y(panel: Panel, canvas: Canvas) -> alt.Y:
-    title = None if canvas.on_page else panel.y_title
     axis = alt.Axis(format=panel.y_format, tickCount=5)
     stack: Any = "zero" if panel.is_stacked else None
     zero = panel.is_stacked or "hit rate" not in panel.y_title
     scale = alt.Scale(zero=zero, nice=True)
-    return alt.Y("y:Q", title=title, axis=axis, scale=scale, stack=stack)
+    return alt.Y("y:Q", title=panel.y_title, axis=axis, scale=scale, stack=stack)
 
 
 def _tooltip(panel: Panel) -> list[alt.Tooltip]:
