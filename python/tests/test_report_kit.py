@@ -21,6 +21,7 @@ from clockhand.report.words import reads_text, short_names, thinned, titled
 from clockhand.studies.pages.report import render
 from clockhand.studies.pages.sections import sections
 from clockhand.study import drawing
+from clockhand.study.facts import base_names
 from clockhand.study.selections import highlighted, matching
 from conftest import Clockhand
 from report_example import example_facts, example_rows, unpacked
@@ -286,3 +287,21 @@ def test_what_draws_may_die_without_the_command() -> None:
         drawn.vegalite_to_svg({"mark": 7})
     assert drawn.get_vega_version()
     drawn.close()
+
+
+def test_traces_are_called_by_their_base_names_or_with_folders_that_tell_them_apart() -> None:
+    assert base_names(["/a/b/c.parquet"]) == {"/a/b/c.parquet": "c.parquet"}
+    found = base_names(["/a/x/t.csv", "/a/y/t.csv", "s3://bucket/q/u.csv"])
+    assert list(found.values()) == ["x/t.csv", "y/t.csv", "u.csv"]
+    recipe = "zipf:pages=100,write_share=1/4"
+    assert base_names([recipe, "t.csv", "a/t.csv"]) == {
+        recipe: recipe, "t.csv": "t.csv", "a/t.csv": "a/t.csv",
+    }  # fmt: skip
+
+
+def test_a_report_has_the_path_of_a_trace_only_under_how_it_was_made() -> None:
+    names = ["/somewhere/deep/one.parquet", "/somewhere/deep/two.parquet"]
+    text = render(example_rows(names), example_facts(names))
+    results, _, made = text.partition('<section id="facts"')
+    assert "one.parquet" in results and "/somewhere" not in results
+    assert "/somewhere/deep/one.parquet" in made

@@ -9,6 +9,7 @@ import polars as pl
 from clockhand.report.canvas import Spec, picture
 from clockhand.report.table import cells
 from clockhand.study.drawing import what_is_missing
+from clockhand.study.facts import base_names
 
 MOST_ROWS = 20
 """Rows that are shown; all of them are in the table that the result has."""
@@ -48,6 +49,9 @@ def _table(rows: pl.DataFrame) -> str:
     """Return the first rows as a table, without columns that have no value."""
     height = rows.height
     rows = rows.select(column for column in rows if column.null_count() < height).head(MOST_ROWS)
+    if "trace" in rows.columns:
+        short = base_names(rows["trace"].unique())
+        rows = rows.with_columns(pl.col("trace").replace_strict(short, return_dtype=pl.String))
     texts = [[html.escape(text) for text in cells(rows[name])] for name in rows.columns]
     sides = ["right" if kind.is_numeric() else "left" for kind in rows.dtypes]
 

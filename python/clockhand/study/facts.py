@@ -1,5 +1,6 @@
 """Facts about how a report's numbers were made."""
 
+import re
 import shlex
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -201,7 +202,7 @@ def synthetic_mark(origin: Origin) -> str:
 
 
 def trace_label(name: str, facts: Facts | SsdRunFacts | None) -> str:
-    """Return the printable name of a trace, with its mark where the facts call it synthetic.
+    """Return the printable base name of a trace, with a mark where the facts call it synthetic.
 
     Raises:
         ValueError: there are facts, and they do not describe this trace.
@@ -217,4 +218,24 @@ def trace_label(name: str, facts: Facts | SsdRunFacts | None) -> str:
         )
     # Several inputs may have one name: a stand-in among them is called one.
     mark = max((synthetic_mark(entry) for entry in entries), key=len)
-    return f"{shown} {mark}" if mark else shown
+    base = base_names([trace["name"] for trace in facts["traces"]])[entries[0]["name"]]
+    return f"{printable(base)} {mark}" if mark else printable(base)
+
+
+def base_names(names: Iterable[str]) -> dict[str, str]:
+    """Return the names of files without their folders, or with as few as tell them apart.
+
+    Recipes and other names that are no files stay as they are.
+    """
+    parts = {name: [name] if _RECIPE.match(name) else name.split("/") for name in names}
+    short: dict[str, str] = {}
+    for name, folders in parts.items():
+        others = [other for other in parts.values() if other != folders]
+        kept = 1
+        while kept < len(folders) and any(other[-kept:] == folders[-kept:] for other in others):
+            kept += 1
+        short[name] = "/".join(folders[-kept:]) or name
+    return short
+
+
+_RECIPE = re.compile(r"[^/]*(:(?!/)|<)")
