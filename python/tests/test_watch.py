@@ -149,11 +149,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def opened(page: Any, path: Path, width: int = 1280) -> None:
+def opened(page: Any, path: Path, width: int = 1280, step: str = "#1") -> None:
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     page.get_log("browser")
-    page.get(path.as_uri())
+    page.get("about:blank")
+    page.get(path.as_uri() + step)
 
 
 def pressed(page: Any, keys: str) -> str:
@@ -178,6 +179,48 @@ def test_keys_move_through_the_steps(browser: Any, pages: Path) -> None:  # noqa
     assert "miss" in pressed(browser, "F")
     assert pressed(browser, Keys.HOME).startswith("Reference 1, ")
     assert not browser.get_log("browser")
+
+
+def test_a_player_opens_where_a_page_is_written_or_at_the_step_of_its_address(
+    browser: Any,  # noqa: F811
+    pages: Path,
+) -> None:
+    opened(browser, pages / "two.html", step="")
+    said = pressed(browser, "")
+    assert "is written" in said or "stays in memory" in said
+    opened(browser, pages / "two.html", step="#123")
+    assert pressed(browser, "").startswith("Reference 123, ")
+    link = browser.find_element("id", "link")
+    assert link.get_attribute("href").endswith("#123")
+    browser.execute_script("location.hash = '#7'")
+    assert pressed(browser, "").startswith("Reference 7, ")
+
+
+def test_a_strip_shows_misses_and_writes_and_leads_to_them(
+    browser: Any,  # noqa: F811
+    pages: Path,
+) -> None:
+    opened(browser, pages / "two.html")
+    strokes = browser.execute_script(
+        "return [...document.querySelectorAll('.strip path')].map((path) =>"
+        " (path.getAttribute('d').match(/M/g) ?? []).length)"
+    )
+    rows = simulate(written_in_part(), policies="craw,clock", frames=6, hand_ns=0).to_dicts()
+    assert [strokes[0], strokes[2]] == [row["misses"] for row in rows]
+    browser.execute_script(
+        "const whole = document.querySelector('.strip svg');"
+        "const box = whole.getBoundingClientRect();"
+        "whole.dispatchEvent(new MouseEvent('click',"
+        " { clientX: box.left + box.width * 0.5, clientY: box.top + 3, bubbles: true }));"
+    )
+    assert pressed(browser, "").startswith(("Reference 150, ", "Reference 151, "))
+
+
+def test_lists_are_called_by_words(browser: Any, pages: Path) -> None:  # noqa: F811
+    opened(browser, pages / "two.html")
+    shown = browser.find_element("id", "courses").text
+    assert "written once (W1)" in shown and "remembered of W1" in shown
+    assert "gW1" not in shown and "from_hand" not in shown
 
 
 def test_the_last_step_has_the_counts_of_the_whole(browser: Any, pages: Path) -> None:  # noqa: F811

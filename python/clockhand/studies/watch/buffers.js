@@ -137,7 +137,7 @@ function blocks(list, turn, at) {
     return element("span", { class: classes, title: referenced ? "reference bit" : null }, title,
       element("span", { class: "pages" }, ...pages.map(([page, state]) => tile(page, state, at))));
   });
-  return element("section", { class: "listed" }, element("h3", {}, `${list.name} · ${size}`), row(boxes));
+  return element("section", { class: "listed" }, element("h3", {}, `${inWords(list.name)} · ${size}`), row(boxes));
 }
 
 function departures(step, at) {

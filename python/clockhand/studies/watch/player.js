@@ -24,6 +24,21 @@ function number(value) {
   return Number.isInteger(value) ? String(value) : value.toFixed(2);
 }
 
+// What lists and values are called where their names in the papers say little; others are read as words.
+const WORDS = {
+  lru_to_mru: "from least to most recently used", fifo: "in the order in which they came", from_hand: "from the hand on",
+  dram_from_hand: "from the hand on", nvm_from_hand: "from the hand on", blocks_from_hand: "blocks from the hand on",
+  tail_to_head: "from the oldest to the newest", by_count: "by how often they were used", first_of_count: "first of each count",
+  T1: "seen once (T1)", T2: "seen more than once (T2)", B1: "remembered, once seen (B1)", B2: "remembered, seen more often (B2)",
+  A1in: "new (A1in)", A1out: "remembered (A1out)", Am: "used again (Am)",
+  LIR: "often used (LIR)", Q: "next to leave (Q)", S: "by recency (S)", M: "main (M)", G: "remembered (G)",
+  R: "read only (R)", W1: "written once (W1)", W2: "written again (W2)",
+  gR: "remembered of R", gW1: "remembered of W1", gW2: "remembered of W2",
+  S_R: "room of R", S_W1: "room of W1", S_W2: "room of W2", ghost_R_hits: "hits on remembered R", turn: "whose turn it is",
+  p: "room of T1 (p)", m_c: "room of cold pages", max_seq: "newest generation", min_seq: "oldest generation",
+};
+const inWords = (name) => WORDS[name] ?? name.replaceAll("_", " ");
+
 const plural = (pages, word = "page") => (pages.length === 1 ? word : `${word}s`);
 
 // ---- what follows from the steps -------------------------------------------------------------
@@ -70,7 +85,7 @@ function changedValues(steps, at) {
   const before = steps[at - 1].values;
   return steps[at].values
     .filter(([, value], place) => value !== before[place]?.[1])
-    .map(([name, value]) => `${name} ${number(before.find(([one]) => one === name)?.[1])} → ${number(value)}`);
+    .map(([name, value]) => `${inWords(name)} ${number(before.find(([one]) => one === name)?.[1])} → ${number(value)}`);
 }
 
 // ---- drawing ---------------------------------------------------------------------------------
@@ -116,7 +131,7 @@ function row(tiles) {
 
 function annotate(one, list, place) {
   for (const [name, values] of list.numbers) {
-    one.title += `; ${name} ${number(values[place])}`;
+    one.title += `; ${inWords(name)} ${number(values[place])}`;
   }
   if (list.numbers.length > 0) {
     const [, values] = list.numbers[list.numbers.length - 1];
@@ -126,7 +141,8 @@ function annotate(one, list, place) {
 
 function shownList(list, tiles, turn) {
   const isRing = list.kind === "ring" && tiles.length > 0 && tiles.length <= MOST_IN_A_RING;
-  const title = element("h3", {}, `${list.name} · ${tiles.length}`);
+  const title = element("h3", {}, `${inWords(list.name)} · ${tiles.length}`);
+  if (tiles.length === 0) return element("section", { class: "listed" }, title);
   return element("section", { class: isRing ? "listed round" : "listed" }, title, isRing ? ring(tiles, turn) : row(tiles));
 }
 
@@ -141,7 +157,49 @@ function shownCounts(counts) {
 
 function shownValues(steps, at) {
   const before = at > 0 ? steps[at - 1].values : steps[at].values;
-  return definitions(steps[at].values.map(([name, value], place) => [name, number(value), value !== before[place]?.[1]]));
+  return definitions(steps[at].values.map(([name, value], place) => [inWords(name), number(value), value !== before[place]?.[1]]));
+}
+
+// ---- the whole run ---------------------------------------------------------------------------
+
+const STRIP_HEIGHT = 9;
+
+function drawing(name, attributes, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+// Of each course, where what can be jumped to happens: a row of strokes each, which a click leads to.
+function strip(view, go) {
+  const kinds = Object.keys(view.tests).slice(0, 2);
+  return courses.map((course) => {
+    const rows = kinds.map((kind, place) => {
+      const strokes = Array.from({ length: view.steps }, (_, at) => at)
+        .filter((at) => view.tests[kind](course, at))
+        .map((at) => `M${at + 0.5},${place * STRIP_HEIGHT}v${STRIP_HEIGHT - 2}`);
+      return drawing("path", { d: strokes.join(""), class: `kind-${place}`, "vector-effect": "non-scaling-stroke" });
+    });
+    const height = kinds.length * STRIP_HEIGHT;
+    const here = drawing("line", { class: "here", y1: 0, y2: height, "vector-effect": "non-scaling-stroke" });
+    const whole = drawing("svg", { viewBox: `0 0 ${view.steps} ${height}`, preserveAspectRatio: "none" }, ...rows, here);
+    whole.addEventListener("click", (event) => {
+      const box = whole.getBoundingClientRect();
+      go(Math.floor(((event.clientX - box.left) / box.width) * view.steps));
+    });
+    const names = kinds.map((kind, place) => element("span", { class: `kind-${place}` }, kind));
+    return element("div", { class: "strip" }, element("span", { class: "note" }, course.name, " ", ...names), whole);
+  });
+}
+
+// The first step with the second of what can be jumped to, which is when memory is full; else the last of the first.
+function eventful(view) {
+  const [miss, written] = Object.values(view.tests);
+  const any = (test, at) => courses.some((course) => test(course, at));
+  const steps = Array.from({ length: view.steps }, (_, at) => at);
+  const found = steps.find((at) => any(written, at)) ?? steps.findLast((at) => any(miss, at));
+  return found ?? 0;
 }
 
 // ---- moving ----------------------------------------------------------------------------------
@@ -178,6 +236,17 @@ function start(view) {
     const what = `${view.word} ${shown + 1}, a ${view.long(shown)}.`;
     $("said").textContent = [what, ...courses.map((course) => view.sentence(course, shown))].join(" ");
     $("courses").replaceChildren(...courses.map((course) => view.drawn(course, shown)));
+    for (const here of document.querySelectorAll("#strip .here")) {
+      here.setAttribute("x1", shown + 0.5);
+      here.setAttribute("x2", shown + 0.5);
+    }
+    $("link").setAttribute("href", `#${shown + 1}`);
+  }
+
+  // The step that the address names, as `#12`.
+  function linked() {
+    const named = Number(location.hash.slice(1));
+    return Number.isInteger(named) && named >= 1 ? named - 1 : null;
   }
 
   function jump(what, direction) {
@@ -235,5 +304,7 @@ function start(view) {
   $("position").max = last;
   $("position").addEventListener("input", () => go(() => Number($("position").value)));
   addEventListener("resize", () => drawReferences(shown));
-  show(0);
+  $("strip").replaceChildren(...strip(view, (at) => go(() => at)));
+  addEventListener("hashchange", () => { if (linked() !== null && linked() !== shown) go(linked); });
+  show(linked() ?? eventful(view));
 }
