@@ -141,3 +141,43 @@ def test_what_a_sweep_gives_survives_pickling(tmp_path: Path) -> None:
     assert kept.rows.equals(swept.rows)
     assert kept.reported().chart().to_dict() == swept.reported().chart().to_dict()
     assert pickle.loads(pickle.dumps(swept.reported())).rows.equals(swept.reported().rows)
+
+
+def test_a_result_says_its_answer_and_offers_what_is_of_use() -> None:
+    result = clockhand.run_simulation(trace(), policies="clock,craw", frames="4,8")
+    assert repr(result).startswith("Simulation of 4 rows: ")
+    assert "I/O time" in repr(result) and "\n" not in repr(result)
+    assert repr(result).partition(": ")[2].rstrip(".") in result._repr_html_()
+    assert {"rows", "facts", "chart", "write_report"} <= set(dir(result))
+    assert not {"compared_by", "records", "report_files", "specifications"} & set(dir(result))
+    assert {"simulate", "Trace", "__version__"} <= set(dir(clockhand))
+    assert not {"TYPE_CHECKING", "importlib", "_PLACES"} & set(dir(clockhand))
+
+
+@pytest.mark.parametrize("make", RESULTS.values(), ids=RESULTS)
+def test_every_result_is_told_in_one_line(make: Callable[[], Reported]) -> None:
+    told = repr(make())
+    assert " row" in told and "\n" not in told and len(told) < 600
+
+
+def test_a_recommendation_prints_as_what_it_says() -> None:
+    answer = clockhand.recommend(trace(), frames=8)
+    assert str(answer).splitlines() == list(answer.sentences)
+    assert repr(answer) == f"Recommendation: {answer.sentences[0]}"
+
+
+def test_a_trace_tells_its_name_and_how_it_is_read() -> None:
+    assert repr(trace()) == f"Trace({trace().name!r})"
+    assert repr(clockhand.Trace("a.csv", format="csv", limit=5)) == (
+        "Trace('a.csv', format='csv', limit=5)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("p.pdf", b"%PDF"), ("p.svg", b"<svg"), ("p.png", b"\x89PNG")]
+)
+def test_a_name_with_an_ending_is_one_picture(tmp_path: Path, name: str, start: bytes) -> None:
+    result = clockhand.run_simulation(trace(), policies="clock,craw", frames="4,8")
+    result.write_plots(tmp_path / name)
+    assert (tmp_path / name).read_bytes().startswith(start)
+    assert [path.name for path in tmp_path.iterdir()] == [name]

@@ -89,6 +89,7 @@ IDENTITIES: Mapping[str, Identity] = {
     "min": (MUTED, UP, SHORT),
     "opt-feasible": (MUTED, DIAMOND, LONG),
     "static": (MUTED, SQUARE, SOLID),
+    "bound": (MUTED, PLUS, LONG),
     "craw": (BLUE, SQUARE, SOLID),
     "arc": (BLUE, UP, LONG),
     "lirs": (BLUE, DIAMOND, SHORT),

@@ -26,12 +26,20 @@ GREY_OPACITY = 0.55
 OUTLIER = 3
 """A bar is cut if it is this many times as long as all but the longest quarter."""
 
+WHOLE = 0.8
+"""Bars of shares that reach so far have the whole at the end of their axis."""
+
 ROOM = 1.22
 """The axis goes on behind the longest bar, for its number."""
 
 
 def bars_chart(
-    compared: Compared, measure: Measure, canvas: Canvas, *, by: str | None = None
+    compared: Compared,
+    measure: Measure,
+    canvas: Canvas,
+    *,
+    by: str | None = None,
+    beside: tuple[str, str] | None = None,
 ) -> Spec:
     """Draw a measure as bars from zero, a bar per series.
 
@@ -41,10 +49,11 @@ def bars_chart(
         canvas: Where it is drawn.
         by: The column whose least value comes first, so that figures line up; the measure's own
             if not given.
+        beside: A column of ratios whose values stand beside the numbers, and the words behind them.
     """
     order = _order(compared.records, by or measure.field)
     edge = _edge(compared, measure)
-    base = _base(compared, measure, order, edge)
+    base = _base(compared, measure, order, edge, beside)
     tooltip = known_tooltip(compared.tooltip, compared.records)
     bar = _with(base, {"type": "bar", "height": {"band": 0.74}}, tooltip=tooltip)
     # Bars without emphasis are grey: names stand beside bars, so colours carry no meaning.
@@ -130,7 +139,13 @@ def _with(base: Spec, mark: Spec, **encoding: Any) -> Spec:
     return {**base, "mark": mark, "encoding": {**base["encoding"], **encoding}}
 
 
-def _base(compared: Compared, measure: Measure, order: list[str], edge: float) -> Spec:
+def _base(
+    compared: Compared,
+    measure: Measure,
+    order: list[str],
+    edge: float,
+    beside: tuple[str, str] | None,
+) -> Spec:
     field = f"datum.{measure.field}"
     tests = [f"datum.policy != {json.dumps(compared.bound)}", f"isValid({field})"]
     if compared.where is not None:
@@ -138,12 +153,17 @@ def _base(compared: Compared, measure: Measure, order: list[str], edge: float) -
     number = f"format({field}, '{_format(compared, measure)}')"
     if measure.kind is Kind.TIME:
         number = f"({label_expression(Kind.TIME, field)})"
+    if beside is not None:
+        ratio = f"datum.{beside[0]}"
+        words = json.dumps(f" {beside[1]}")
+        number += f" + (isValid({ratio}) ? ' · ' + format({ratio}, '.2f') + {words} : '')"
     names = {"labelLimit": 190, "ticks": False, "domain": False}
     return {
         "transform": [
             {"filter": " && ".join(tests)},
             {"calculate": f"min({field}, {edge!r})", "as": "bar_end"},
-            {"calculate": f"({field} > {edge!r} ? '► ' : '') + {number}", "as": "bar_text"},
+            {"calculate": f"({field} > {1.0001 * edge!r} ? '► ' : '') + {number}",
+             "as": "bar_text"},
         ],
         "encoding": {
             "x": _value("bar_end", edge, measure),
@@ -159,7 +179,7 @@ def _format(compared: Compared, measure: Measure) -> str:
         case Kind.COUNT:
             return ","
         case Kind.SHARE:
-            return ".1%"
+            return f".{_share_digits(compared.known(measure.field))}%"
         case Kind.RATIO:
             return ".2f"
         case Kind.NUMBER | Kind.TIME:
@@ -168,15 +188,25 @@ def _format(compared: Compared, measure: Measure) -> str:
             return f",.{max(0, min(digits, 4))}f"
 
 
+def _share_digits(shares: Sequence[float]) -> int:
+    """Return how many decimals of percent tell shares apart that differ, up to three."""
+    for digits in (1, 2):
+        if len({round(100 * share, digits) for share in shares}) == len(set(shares)):
+            return digits
+    return 3
+
+
 def _value(field: str, edge: float, measure: Measure) -> Spec:
+    axis: Spec = {"labelExpr": label_expression(measure.kind), "labelOverlap": "greedy"}
+    axis |= {"tickCount": 5}
+    if measure.kind is Kind.SHARE and edge > WHOLE:
+        axis["values"] = [0, 0.2, 0.4, 0.6, 0.8, 1]
     return quantity(
         field,
         title=None,
         scale={"domain": [0, edge * ROOM or 1], "nice": False},
-        axis={
-            "labelExpr": label_expression(measure.kind), "tickCount": 5, "labelOverlap": "greedy",
-        },
-    )  # fmt: skip
+        axis=axis,
+    )
 
 
 def _rule(compared: Compared, measure: Measure, canvas: Canvas, edge: float) -> list[Spec]:

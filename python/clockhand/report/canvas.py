@@ -52,8 +52,11 @@ def picture_files(folder: str | Path, figures: Mapping[str, Spec]) -> dict[Path,
 
 
 def picture(figure: Spec, suffix: str) -> bytes:
-    """Return a figure as the content of an SVG or a PNG file."""
+    """Return a figure as the content of an SVG, a PNG or a PDF file."""
     text: str = converter().vegalite_to_svg(figure, vl_version=VEGA_LITE)
+    if suffix == "pdf":
+        page: bytes = converter().svg_to_pdf(text)
+        return page
     return text.encode() if suffix == "svg" else _png(text)
 
 

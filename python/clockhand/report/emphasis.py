@@ -39,37 +39,19 @@ def emphasised(
 
 
 def in_figure(
-    values: Mapping[str, Mapping[float, float]],
-    always: Sequence[str],
-    *,
-    most_is_best: bool,
+    heights: Mapping[str, float], always: Sequence[str], *, most_is_best: bool
 ) -> list[str]:
     """Return the series that one figure emphasises: by what differs there.
 
-    Those are the ones that every figure names, and the best three and the worst of this one. What
-    is 0 everywhere is left grey.
+    Those are the ones that every figure names, and the best three and the worst of this one.
 
     Args:
-        values: The values of each series that could be built, by size, in the order of the legend.
+        heights: The mean height of each line, in the order of the legend.
         always: What every figure names.
         most_is_best: Whether more is better.
     """
-    drawn = [name for name, of in values.items() if any(of.values()) or name in always]
-    ranked = sorted(drawn, key=_mean_ranks(values, drawn).__getitem__, reverse=most_is_best)
-    return _chosen(drawn, [*always, *ranked[:BEST], *ranked[-1:]])
-
-
-def _mean_ranks(
-    values: Mapping[str, Mapping[float, float]], names: Sequence[str]
-) -> dict[str, float]:
-    """Return the mean place of each series among all, over the sizes at which it has a value."""
-    ranks: dict[str, list[int]] = {name: [] for name in names}
-    for size in unique(size for of in values.values() for size in of):
-        here = sorted(values[name][size] for name in names if size in values[name])
-        for name in names:
-            if size in values[name]:
-                ranks[name].append(here.index(values[name][size]))
-    return {name: sum(of) / len(of) if of else 0.0 for name, of in ranks.items()}
+    ranked = sorted(heights, key=heights.__getitem__, reverse=most_is_best)
+    return _chosen(list(heights), [*always, *ranked[:BEST], *ranked[-1:]])
 
 
 def _chosen(series: Sequence[str], wanted: Iterable[str]) -> list[str]:

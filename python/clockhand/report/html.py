@@ -29,6 +29,12 @@ KIT = Path(__file__).parent
 AXIS_HEIGHT = 66
 """Pixels that a figure takes below and above the area of its values."""
 
+MOST_OPEN = 3
+"""Parts that stand open where there are several more."""
+
+MOST_SENTENCES = 3
+"""Sentences that stand above the first figure; the others are folded."""
+
 MOST_NOTES = 10
 """Notes on a trace that stand open; a capture of files has one for each process."""
 
@@ -41,7 +47,7 @@ def escaped_json(text: str) -> str:
 
 
 SeriesLook = tuple[str, str, tuple[int, ...]]
-"""How a line of one figure looks: name, colour and dash."""
+"""How a line of one figure looks: name, colour and dash; pieces of bars have no dash."""
 
 
 @dataclass(frozen=True)
@@ -100,12 +106,16 @@ class Part:
         records: The data of all charts.
 
         looks: How what the figures compare looks, where a legend stands above them.
+
         focus: Which of them some figure emphasises at first; all if none is named.
+
         word: What one of them is, such as a policy.
 
         overviews: Rankings with heat maps, which stand above the figures.
 
         bound_dash: The dash of the lower bound, where the legend has one.
+
+        is_of_input: Whether it is all of an input, and no more about one.
     """
 
     slug: str
@@ -118,6 +128,7 @@ class Part:
     word: str = "series"
     overviews: Sequence[Overview] = ()
     bound_dash: Sequence[int] = ()
+    is_of_input: bool = True
 
     @property
     def plural(self) -> str:
@@ -158,6 +169,7 @@ def payload(parts: Iterable[Part], tables: Mapping[str, Table] | None = None) ->
 
     Args:
         parts: The parts, in the order of the page.
+
         tables: Tables by the name of their heading; only rows that the page itself lacks are in it.
     """
     drawn = [
@@ -222,10 +234,17 @@ def template(page: Path) -> jinja2.Template:
         "script": _resource("page.js"),
         "library": _library,
         "most_notes": MOST_NOTES,
+        "most_open": MOST_OPEN,
+        "most_sentences": MOST_SENTENCES,
         "range_width": RANGE_WIDTH,
         "range_height": RANGE_HEIGHT,
     }
     return environment.get_template(page.name, globals=everywhere)
+
+
+def study_page() -> jinja2.Template:
+    """Return the template that the reports of most studies are."""
+    return template(KIT / "study.html.j2")
 
 
 def _resource(name: str) -> str:

@@ -109,8 +109,11 @@ class Compared:
         sizes: The sizes.
 
         looks: How each series looks, in the order of the legend.
+
         focus: The series that are emphasised at first, where a figure has no others.
+
         anchors: Those that every figure names, and that are never cut: the best, the baseline.
+
         tooltip: Column, title and d3 format of what a point tells; those that a record lacks are
             left out.
 
@@ -148,17 +151,17 @@ class Compared:
         ]
 
     def emphasised(self, measure: Measure) -> list[str]:
-        """Return the series that a figure emphasises."""
-        known: dict[str, dict[float, float]] = {
-            look.policy: {} for look in self.looks if not is_muted(look.policy)
-        }
-        for record in self.records:
-            value = record.get(measure.field)
-            if value is not None and record["policy"] in known:
-                known[record["policy"]][record[self.sizes.field]] = value
+        """Return the series that a figure emphasises; what is 0 everywhere is left grey."""
         if len(self.looks) <= MOST_EMPHASISED:
             return list(self.focus)
-        return in_figure(known, self.anchors, most_is_best=measure.most_is_best)
+        axis = axis_of(self, measure)
+        heights: dict[str, float] = {}
+        for name in (look.policy for look in self.looks):
+            values = self.known(measure.field, [name])
+            if name in self.anchors or (any(values) and not is_muted(name)):
+                inside = [axis.share(min(max(value, axis.low), axis.high)) for value in values]
+                heights[name] = sum(inside) / max(1, len(inside))
+        return in_figure(heights, self.anchors, most_is_best=measure.most_is_best)
 
     def has_errors(self, measure: Measure) -> bool:
         """Tell whether values of a figure are estimates with a range, whose ends are known."""

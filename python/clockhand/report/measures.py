@@ -12,8 +12,13 @@ from clockhand.report.scales import Measure
 
 
 def drawable(measures: Sequence[Measure], records: Sequence[Record]) -> list[Measure]:
-    """Return the measures that have a value other than 0."""
-    return [measure for measure in measures if any(record[measure.field] for record in records)]
+    """Return the measures of which there is something to compare: two values, not both 0."""
+    return [
+        measure
+        for measure in measures
+        if any(record[measure.field] for record in records)
+        and sum(record[measure.field] is not None for record in records) > 1
+    ]
 
 
 def measure_chart(compared: Compared, measure: Measure, canvas: Canvas) -> Spec:

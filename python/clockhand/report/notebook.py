@@ -2,7 +2,7 @@
 
 import base64
 import html
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -18,9 +18,13 @@ STYLE = "border-collapse:collapse;font-variant-numeric:tabular-nums"
 CELL = "padding:2px 10px 2px 0;text-align:{side};white-space:nowrap"
 
 
-def shown(rows: pl.DataFrame, figures: Mapping[str, Spec]) -> str:
-    """Return the first figure and rows as HTML that needs no script and no network."""
-    return "\n".join([*_figure(figures), _table(rows)])
+MOST_SENTENCES = 3
+
+
+def shown(rows: pl.DataFrame, figures: Mapping[str, Spec], answer: Sequence[str] = ()) -> str:
+    """Return sentences, the first figure and rows as HTML that needs no script and no network."""
+    told = [f"<p>{html.escape(sentence)}</p>" for sentence in answer[:MOST_SENTENCES]]
+    return "\n".join([*told, *_figure(figures), _table(rows)])
 
 
 def _figure(figures: Mapping[str, Spec]) -> list[str]:

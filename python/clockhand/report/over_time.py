@@ -59,7 +59,7 @@ class OverTime:
             parts.append(
                 Part(
                     slug=slugs[-1], title=f"{label}, over time", text=lines.text,
-                    rows=[("", drawn)], records=lines.records,
+                    rows=[("", drawn)], records=lines.records, is_of_input=False,
                 )
             )  # fmt: skip
         return parts

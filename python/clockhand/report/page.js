@@ -60,6 +60,7 @@
       await view.runAsync();
       /* While it is out of sight it is not laid out, and takes as much room all the same. */
       place.style.containIntrinsicHeight = `${place.querySelector("svg").getAttribute("height")}px`;
+      offerToSave(figure, place, view);
       return view;
     } catch (error) {
       view?.finalize();
@@ -68,6 +69,86 @@
     } finally {
       place.style.minHeight = "";
     }
+  }
+
+  /* Every figure can be saved as it stands: as a picture, or the rows that are drawn. */
+  function offerToSave(figure, place, view) {
+    const caption = place.closest("figure")?.querySelector("figcaption");
+    if (!caption) return;
+    const ways = { SVG: () => svgOf(place), PNG: () => pngOf(place), CSV: () => csvOf(figure, view) };
+    const offer = document.createElement("span");
+    offer.className = "save";
+    offer.append("Save ");
+    for (const [name, made] of Object.entries(ways)) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = name;
+      button.setAttribute("aria-label", `Save ${figure.identity} as ${name}`);
+      button.addEventListener("click", async () => save(`${figure.identity}.${name.toLowerCase()}`, await made()));
+      offer.append(button);
+    }
+    caption.append(offer);
+  }
+
+  function save(name, blob) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  }
+
+  /* The colours of the page are variables, which a file of its own does not have. */
+  function svgText(place) {
+    const drawn = place.querySelector("svg").cloneNode(true);
+    drawn.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+    const style = getComputedStyle(document.documentElement);
+    return new XMLSerializer()
+      .serializeToString(drawn)
+      .replaceAll(/var\((--[\w-]+)\)/g, (_, name) => style.getPropertyValue(name).trim());
+  }
+
+  function svgOf(place) {
+    return new Blob([svgText(place)], { type: "image/svg+xml" });
+  }
+
+  async function pngOf(place) {
+    const image = new Image();
+    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svgText(place))}`;
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [2 * image.width, 2 * image.height];
+    const context = canvas.getContext("2d");
+    context.fillStyle = getComputedStyle(document.body).backgroundColor;
+    context.fillRect(0, 0, canvas.width, canvas.height);
+    context.drawImage(image, 0, 0, canvas.width, canvas.height);
+    return new Promise((resume) => canvas.toBlob(resume, "image/png"));
+  }
+
+  /* The rows of all marks, each once, with the columns that the page has of them. */
+  function csvOf(figure, view) {
+    const sources = new Set();
+    const walk = (marks) => {
+      for (const mark of marks) {
+        const source = mark.from?.facet?.data ?? mark.from?.data;
+        if (source !== undefined && mark.from.facet?.name !== source && !mark.name?.startsWith("label")) sources.add(source);
+      }
+    };
+    walk(figure.specification.marks);
+    const rows = new Map();
+    const hidden = /^bar_text$|_(start|end)$/; /* What places a mark. */
+    for (const source of sources) {
+      for (const row of view.data(source)) {
+        const kept = Object.fromEntries(
+          Object.entries(row).filter(([name, value]) => !hidden.test(name) && typeof value !== "object"),
+        );
+        rows.set(JSON.stringify(kept), kept);
+      }
+    }
+    const names = [...new Set([...rows.values()].flatMap(Object.keys))];
+    const cell = (value) => (/[",\n]/.test(String(value ?? "")) ? `"${String(value).replaceAll('"', '""')}"` : String(value ?? ""));
+    const lines = [names, ...[...rows.values()].map((row) => names.map((name) => row[name]))];
+    return new Blob([lines.map((line) => line.map(cell).join(",") + "\n").join("")], { type: "text/csv" });
   }
 
   /* What a point tells stands beside the pointer: a line per number. */
@@ -173,6 +254,8 @@
       { rootMargin: `${AHEAD} 0px` },
     );
     const waiting = [];
+    /* What is folded has no width to be drawn at: it waits until it is opened, or printed. */
+    const folded = (each) => each.place.closest("details:not([open])") !== null;
     for (const section of document.querySelectorAll("[data-part]")) {
       const part = parts[Number(section.dataset.part)];
       let records;
@@ -194,22 +277,32 @@
     /* A print has every figure, also those that were still waiting: drawing is promises alone, which are kept before
        the browser goes on to print. */
     window.addEventListener("beforeprint", () => {
+      for (const fold of document.querySelectorAll("details.folded")) fold.open = true;
       for (const each of waiting.splice(0)) drawWaiting(each);
     });
+    for (const fold of document.querySelectorAll("details.folded")) {
+      fold.addEventListener("toggle", async () => {
+        const opened = waiting.filter((each) => fold.contains(each.place) && !folded(each));
+        for (const each of opened) waiting.splice(waiting.indexOf(each), 1);
+        for (const each of opened) await drawWaiting(each);
+      });
+    }
     const windowDrawn = async () => {
       if (document.documentElement.dataset.window === "drawn") return;
       document.documentElement.dataset.window = "drawn";
       await next();
     };
     await hasLooked;
-    while (waiting.length > 0) {
-      let found = waiting.findIndex(({ place }) => near.has(place));
+    const open = () => waiting.findIndex((each) => !folded(each));
+    while (open() >= 0) {
+      let found = waiting.findIndex((each) => near.has(each.place) && !folded(each));
       if (found < 0) {
         await windowDrawn();
         await nextTurn();
-        found = Math.max(0, waiting.findIndex(({ place }) => near.has(place)));
+        found = waiting.findIndex((each) => near.has(each.place) && !folded(each));
+        if (found < 0) found = open();
       }
-      if (waiting.length === 0) break;
+      if (found < 0) break;
       const [each] = waiting.splice(found, 1);
       await drawWaiting(each);
       await nextTurn();
@@ -323,7 +416,55 @@
     update();
   }
 
+  /* Long pages begin with their headings; what is typed hides the others, and what stands below them. */
+  const LEAST_CONTENTS = 4;
+  const LEAST_FILTERED = 8;
+
+  function connectContents() {
+    const nav = document.querySelector("nav.contents");
+    const sections = [...document.querySelectorAll("main > section[id]")]
+      .map((section) => ({ section, heading: section.querySelector("h2") }))
+      .filter(({ heading }) => heading !== null);
+    if (nav === null || sections.length < LEAST_CONTENTS) return;
+    const links = sections.map(({ section, heading }) => {
+      const link = document.createElement("a");
+      link.href = `#${section.id}`;
+      link.textContent = heading.textContent;
+      return link;
+    });
+    if (sections.length >= LEAST_FILTERED) {
+      const filter = document.createElement("input");
+      filter.type = "search";
+      filter.placeholder = "Show only …";
+      filter.setAttribute("aria-label", "Show only parts with this in their heading");
+      filter.addEventListener("input", () => {
+        const wanted = filter.value.trim().toLowerCase();
+        sections.forEach(({ section, heading }, place) => {
+          const hides = !heading.textContent.toLowerCase().includes(wanted);
+          links[place].hidden = hides;
+          section.hidden = hides;
+        });
+      });
+      nav.append(filter);
+    }
+    nav.append(...links);
+    nav.hidden = false;
+  }
+
+  /* Who follows a link into what is folded wants to see it. */
+  function openTarget() {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (target === null) return;
+    const folds = [...target.querySelectorAll(":scope > details.folded")];
+    for (let fold = target.closest("details"); fold !== null; fold = fold.parentElement.closest("details")) folds.push(fold);
+    for (const fold of folds) fold.open = true;
+    target.scrollIntoView();
+  }
+
   async function start() {
+    connectContents();
+    window.addEventListener("hashchange", openTarget);
+    if (location.hash !== "") openTarget();
     freeze([...document.querySelectorAll(".scroll table")]);
     for (const scroller of document.querySelectorAll(".scroll")) showsMore(scroller);
     await drawAll(await unpack(0), async () => {

@@ -18,8 +18,14 @@ if TYPE_CHECKING:
     from clockhand.report.canvas import Spec
 
 
+PICTURES = (".pdf", ".svg", ".png")
+
 INTERVAL = ("interval", "from_reference", "from_us")
 """The columns that tell which interval a row is of."""
+
+
+INSIDE = {"compared_by", "leading", "records", "report_files", "specifications"}
+"""What results have for the command, and what is left out of completion."""
 
 
 class Reported(ABC):
@@ -49,8 +55,22 @@ class Reported(ABC):
     def write_plots(
         self, folder: str | os.PathLike[str], *, highlight: str | Sequence[str] = ()
     ) -> None:
-        """Write each figure as SVG and PNG into a folder, which is made if absent."""
-        publish(self.report_files(None, Path(folder), highlight), folder=Path(folder))
+        """Write each figure as SVG and PNG into a folder, which is made if absent.
+
+        A name that ends in ``.pdf``, ``.svg`` or ``.png`` is one file, of the leading figure.
+        """
+        place = Path(folder)
+        if place.suffix.lower() in PICTURES:
+            publish(self._one_picture(place, highlight))
+        else:
+            publish(self.report_files(None, place, highlight), folder=place)
+
+    def _one_picture(self, place: Path, highlight: str | Sequence[str]) -> dict[Path, bytes]:
+        check_drawing()
+        from clockhand.report.canvas import picture
+
+        figures = self.specifications(self._among(highlight))
+        return {place: picture(figures[chosen(None, figures)], place.suffix.lower()[1:])}
 
     def chart(
         self, name: str | None = None, *, highlight: str | Sequence[str] = ()
@@ -108,11 +128,26 @@ class Reported(ABC):
             files |= picture_files(plots, self.specifications(highlight))
         return files
 
+    def __repr__(self) -> str:
+        """Return what it is, and the first sentence of what it says."""
+        rows = len(self._leading())
+        head = f"{type(self).__name__} of {rows:,} {'row' if rows == 1 else 'rows'}"
+        return ": ".join([head, *self._answer()[:1]])
+
+    def __dir__(self) -> list[str]:
+        """Return what is of use to who has a result, for completion."""
+        return sorted(set(super().__dir__()) - INSIDE)
+
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the leading figure, and the rows in short."""
+        """Return what a notebook shows: what the result says, the leading figure, and the rows in
+        short."""
         from clockhand.report.notebook import shown
 
-        return shown(self._leading(), self.specifications())
+        return shown(self._leading(), self.specifications(), self._answer())
+
+    def _answer(self) -> Sequence[str]:
+        """Return what the result says, in sentences, the first one first."""
+        return ()
 
     @abstractmethod
     def specifications(self, highlight: Sequence[str] = ()) -> "dict[str, Spec]":

@@ -40,6 +40,7 @@ class Section:
         compared: Makes what is compared of the looks of its series and those that are emphasised.
 
         drawings: Draws its figures.
+
         always: The series that are emphasised always.
 
         offline: The series that cannot be recommended, since they know the future.

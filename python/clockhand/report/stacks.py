@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clockhand.report.appearance import SOLID, Theme
+from clockhand.report.appearance import Theme
 from clockhand.report.canvas import PICTURE_HEIGHT, Canvas, Spec, framed
 from clockhand.report.html import SeriesLook
 from clockhand.report.lines import Record, SizeAxis, quantity
@@ -38,7 +38,9 @@ class Stack:
 
     def looks(self, theme: Theme) -> list[SeriesLook]:
         """Return how the pieces look, for the legend of a figure of the page."""
-        return list(zip(self.pieces, self._colors(theme), [SOLID] * len(self.pieces), strict=True))
+        return [
+            (name, color, ()) for name, color in zip(self.pieces, self._colors(theme), strict=True)
+        ]
 
     def _colors(self, theme: Theme) -> list[str]:
         return [theme.faint if place is None else theme.series[place] for place in self.colors]
@@ -87,7 +89,13 @@ class Drawing:
 
 
 def stacked_areas(
-    drawing: Drawing, stack: Stack, along: SizeAxis, field: str, kind: Kind, tooltip: Sequence[Spec]
+    drawing: Drawing,
+    stack: Stack,
+    along: SizeAxis,
+    field: str,
+    amount: str,
+    kind: Kind,
+    tooltip: Sequence[Spec],
 ) -> Spec:
     """Draw an amount along an axis, such as time, in steps, with its pieces on each other."""
     axis = {"labelExpr": label_expression(kind), "tickCount": 5, "labelOverlap": "greedy"}
@@ -95,7 +103,7 @@ def stacked_areas(
         "mark": {"type": "area", "interpolate": "step-after", "line": False},
         "encoding": {
             "x": along.channel(),
-            "y": quantity(field, title=drawing.title, stack="zero", axis=axis),
+            "y": quantity(field, title=amount, stack="zero", axis=axis),
             **stack.channels(drawing.canvas),
             "tooltip": list(tooltip),
         },

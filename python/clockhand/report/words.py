@@ -22,11 +22,21 @@ def thinned(values: Sequence[Any], count: int) -> list[Any]:
     return unique(values[round(last * place / (count - 1))] for place in range(count))
 
 
+LONGEST_TITLE = 100
+"""Characters that a heading may have."""
+
+
 def titled(sentences: Sequence[str], inputs: int, otherwise: str) -> tuple[str, list[str]]:
-    """Return a report's title and the sentences below it: of one input, the first is the title."""
-    if inputs == 1 and sentences:
-        return sentences[0].rstrip("."), list(sentences[1:])
-    return otherwise, list(sentences)
+    """Return a report's title and the sentences below it: of one input, the first is the title.
+
+    Of a long one the title is what stands before its first colon or semicolon.
+    """
+    if inputs != 1 or not sentences:
+        return otherwise, list(sentences)
+    title = sentences[0].rstrip(".")
+    if len(title) <= LONGEST_TITLE:
+        return title, list(sentences[1:])
+    return re.split(r"[:;] ", title, maxsplit=1)[0], list(sentences)
 
 
 def byte_text(size_bytes: int) -> str:
@@ -65,10 +75,9 @@ def time_unit(times_us: Iterable[float | None]) -> tuple[str, float]:
 
 def time_text(us: float) -> str:
     """Return a time in the unit that gives it one to three digits before the point."""
-    for unit, scale in (("s", 1e6), ("ms", 1e3)):
-        if us >= scale:
-            return f"{us / scale:,.3g}\u00a0{unit}"
-    return f"{us:.3g}\u00a0µs"
+    unit, scale = next((it for it in (("s", 1e6), ("ms", 1e3)) if us >= it[1]), ("µs", 1.0))
+    value = us / scale
+    return f"{value:,.0f}\u00a0{unit}" if value >= 1000 else f"{value:.3g}\u00a0{unit}"
 
 
 UNKNOWN = "–"

@@ -13,6 +13,12 @@ def one_of(words: Iterable[str]) -> str:
     return _listed(list(words), "or")
 
 
+MOST_LISTED = 5
+"""Of more words the first few are named, and the others counted: nobody reads a list of fifteen."""
+
+
 def _listed(words: list[str], last: str) -> str:
+    if len(words) > MOST_LISTED:
+        words = [*words[: MOST_LISTED - 2], f"{len(words) - MOST_LISTED + 2} others"]
     *others, end = words
     return f"{', '.join(others)} {last} {end}" if others else end

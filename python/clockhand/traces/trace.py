@@ -199,6 +199,12 @@ class Trace:
             [trace] = as_traces(traces, watch=on_progress, **reading)
         return trace
 
+    def __repr__(self) -> str:
+        made, said = self._recipe
+        options = {"format": said[1], **said[3]} if made is _opened else {}
+        given = "".join(f", {key}={value!r}" for key, value in options.items() if value is not None)
+        return f"Trace({self.name!r}{given})"
+
     def __reduce__(self) -> tuple[Callable[..., "Trace"], tuple[Any, ...]]:
         """Copies and other processes get a trace that is opened in the same way."""
         return self._recipe

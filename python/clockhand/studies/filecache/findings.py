@@ -22,7 +22,8 @@ def time_text(time_us: float) -> str:
     """Return a time in the largest unit that makes it at least 1, with three digits."""
     for unit_us, name in UNITS_US:
         if time_us >= unit_us:
-            return f"{time_us / unit_us:,.4g} {name}"
+            value = time_us / unit_us
+            return f"{value:,.0f} {name}" if value >= 1000 else f"{value:.4g} {name}"
     return f"{1000 * time_us:,.4g} ns"
 
 

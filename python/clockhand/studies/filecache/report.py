@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 
 import polars as pl
 
 from clockhand.report.canvas import Canvas, Spec
-from clockhand.report.html import payload, template
+from clockhand.report.html import payload, study_page
 from clockhand.report.lines import Compared, Record
 from clockhand.report.sections import Drawing, Section, parts_of, pictures_of
 from clockhand.report.table import table_without_filter
@@ -34,7 +33,6 @@ from clockhand.studies.filecache.findings import (
 from clockhand.study.facts import Facts, printable
 from clockhand.study.sizes import bytes_text
 
-PAGE_TEMPLATE = Path(__file__).with_name("report.html.j2")
 HEADINGS = {
     "capacity": "capacity (blocks)",
     "references": "references (blocks)",
@@ -77,7 +75,8 @@ def render(
     together = {section.label: section.records for section in sections}
     table = table_without_filter(rows, facts, HEADINGS)
     parts += OVER_TIME.parts(intervals, facts, parts)
-    return template(PAGE_TEMPLATE).render(
+    return study_page().render(
+        overline="file caches",
         title=headline(rows, facts),
         sentences=findings(rows, facts),
         parts=parts,

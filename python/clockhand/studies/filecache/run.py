@@ -24,7 +24,7 @@ BREAK_EVEN_SCHEMA = schema("break-even")
 """Names, order and types of the columns of :func:`break_even`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FileCacheRun(ReportedRows):
     """A result with the facts that belong to it.
 
@@ -49,6 +49,11 @@ class FileCacheRun(ReportedRows):
         "trace", "policy", "admission", "capacity", "device", "hit_ratio", "admitted", "time_us",
         "time_without_cache_us",
     )  # fmt: skip
+
+    def _answer(self) -> list[str]:
+        from clockhand.studies.filecache.findings import findings
+
+        return findings(self.cells, self.facts)
 
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.filecache.report import render

@@ -95,6 +95,14 @@ def specifications(tables: Tables, facts: Facts) -> dict[str, Spec]:
     return drawn | OVER_TIME.charts(_intervals(tables), facts)
 
 
+def answer(tables: Tables, facts: Facts) -> list[str]:
+    """Return what the analysis says of each trace, a sentence each."""
+    traces = unique(tables["miss-curve"]["trace"])
+    verdicts = [(trace_label(trace, facts), _verdict(tables, trace)) for trace in traces]
+    leads = [(label, verdict.lead) for label, verdict in verdicts if verdict is not None]
+    return [lead if len(traces) == 1 else f"{label}: {lead}" for label, lead in leads]
+
+
 def _intervals(tables: Tables) -> pl.DataFrame | None:
     """The table of intervals, if it has rows."""
     intervals = tables["intervals"]

@@ -69,10 +69,6 @@ class Locality(Reported):
         self.facts: Facts = ran.facts
         self.warnings = ran.warnings
 
-    def __repr__(self) -> str:
-        names = [trace["name"] for trace in self.facts["traces"]]
-        return f"Locality of {', '.join(names)}: see summary, miss_curve, facts and write_report"
-
     @cached_property
     def summary(self) -> "pl.DataFrame":
         return self._made("summary")
@@ -146,6 +142,11 @@ class Locality(Reported):
     def _leading(self) -> "pl.DataFrame":
         rows = self.miss_curve if self.summary.is_empty() else self.summary
         return rows.select(name for name in LEADING if name in rows.columns)
+
+    def _answer(self) -> list[str]:
+        from clockhand.studies.locality.report import answer
+
+        return answer(self._tables(), self.facts)
 
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.locality.report import render

@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from clockhand.report.words import time_text
 from clockhand.study.facts import Facts, printable, trace_label
 from clockhand.study.phrases import all_of
 from clockhand.study.policies import reads_the_future
@@ -43,7 +44,7 @@ def _of_time(cells: pl.DataFrame, where: str) -> list[str]:
         verb = "takes" if len(names) == 1 else "take"
         sentences.append(
             f"{size}, {_listed(names)} {verb} the least I/O time on {where}: "
-            f"{least / 1e6:,.4g} s, {100 * (most - least) / most:.1f} % less than "
+            f"{time_text(least)}, {100 * (most - least) / most:.1f} % less than "
             f"{printable(worst)}."
         )
     return sentences

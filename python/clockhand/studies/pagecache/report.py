@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -10,7 +9,7 @@ import polars as pl
 from clockhand.report.appearance import Mark, marks
 from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
 from clockhand.report.emphasis import emphasised, kept
-from clockhand.report.html import Part, payload, template
+from clockhand.report.html import Part, payload, study_page
 from clockhand.report.lines import Compared, series_of
 from clockhand.report.measures import Drawn, caption, measure_chart
 from clockhand.report.overview_charts import overview_charts
@@ -32,8 +31,6 @@ from clockhand.studies.pagecache.charts import (
 from clockhand.studies.pagecache.findings import findings
 from clockhand.study.facts import Facts, printable, trace_label
 from clockhand.study.policies import reads_the_future
-
-PAGE_TEMPLATE = Path(__file__).with_name("report.html.j2")
 
 
 @dataclass(frozen=True)
@@ -77,7 +74,8 @@ def render(
     table = table_without_filter(rows, facts, {})
     together = {section.label: section.records for section in split}
     parts += OVER_TIME.parts(intervals, facts, parts)
-    return template(PAGE_TEMPLATE).render(
+    return study_page().render(
+        overline="page caches",
         title=title,
         sentences=sentences,
         parts=parts,

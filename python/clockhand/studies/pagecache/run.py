@@ -18,7 +18,7 @@ SCHEMA = schema("pagecache")
 """Names, order and types of the columns of a result."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PageCacheRun(ReportedRows):
     """A result with the facts that belong to it.
 
@@ -43,6 +43,11 @@ class PageCacheRun(ReportedRows):
         "trace", "policy", "frames", "memory_share", "hit_ratio", "read_ios", "write_ios",
         "io_time_us",
     )  # fmt: skip
+
+    def _answer(self) -> list[str]:
+        from clockhand.studies.pagecache.findings import findings
+
+        return findings(self.cells, self.facts)
 
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.pagecache.report import render

@@ -96,6 +96,9 @@ TOOLTIP: tuple[tuple[str, str, str | None], ...] = (
 )
 """Columns in a point's tooltip; the table of all rows has everything else."""
 
+RATIOS = ("relative_io_time", "io_time_over_bound")
+"""What stands beside the bars of I/O time at a single size, where reports have no figure of it."""
+
 IN_TIME_UNIT = ("io_time", "io_time_standard_error")
 """Of those, what is in the unit of the section's times."""
 
@@ -262,7 +265,10 @@ def chart(section: Section, compared: Compared, measure: Measure, canvas: Canvas
     titled = _titled(section, measure)
     if len(section.sizes) > 1:
         return lines_chart(compared, titled, canvas)
-    return bars_chart(compared, titled, canvas, by="io_time")
+    beside = None
+    if measure.field == "io_time" and section.baseline is not None:
+        beside = ("relative_io_time", f"\u00d7 {section.baseline}")
+    return bars_chart(compared, titled, canvas, by="io_time", beside=beside)
 
 
 def note(section: Section, compared: Compared, measure: Measure) -> str:

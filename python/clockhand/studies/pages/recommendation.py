@@ -63,7 +63,7 @@ SITUATION_SCHEMA = {
 Times = dict[str, float]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Recommendation:
     """The answer, and what it rests on.
 
@@ -100,6 +100,13 @@ class Recommendation:
         from clockhand.report.canvas import as_chart
 
         return as_chart(self.specification())
+
+    def __str__(self) -> str:
+        """Return what the command says first."""
+        return "\n".join(self.sentences)
+
+    def __repr__(self) -> str:
+        return f"Recommendation: {self.sentences[0]}"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the sentences, the figure and the situations."""

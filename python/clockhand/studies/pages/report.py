@@ -15,6 +15,7 @@ from clockhand.report.words import byte_text, percent, size_text
 from clockhand.studies.pages.charts import (
     MEASURES,
     OVER_TIME,
+    RATIOS,
     TOOLTIP,
     chart,
     compared_of,
@@ -124,6 +125,8 @@ def _part(
     compared = compared_of(section, everywhere, CANVAS, highlight)
     for measure in MEASURES:
         identity = f"{section.slug}-{measure.key}"
+        if len(section.sizes) == 1 and measure.field in RATIOS:
+            continue
         if measure not in drawable:
             missing = _missing(section, measure)
             figures.append(Figure(identity, measure.title, "", None, missing=missing))

@@ -81,9 +81,6 @@ class Simulation(ReportedRows):
         self.facts: Facts = ran.facts
         self.warnings = ran.warnings
 
-    def __repr__(self) -> str:
-        return f"Simulation of {len(self.records)} cells: see rows, facts, gauges and write_report"
-
     @cached_property
     def rows(self) -> "pl.DataFrame":  # type: ignore[override]
         return self._ran.rows
@@ -100,6 +97,12 @@ class Simulation(ReportedRows):
     @cached_property
     def gauges(self) -> "pl.DataFrame":
         return _gauges(self._ran.result["gauges"], self.cells)
+
+    def _answer(self) -> list[str]:
+        from clockhand.studies.pages.findings import finding
+        from clockhand.studies.pages.sections import sections
+
+        return [finding(section).lead for section in sections(self.cells, self.facts)]
 
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.report import render

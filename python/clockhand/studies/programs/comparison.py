@@ -26,7 +26,7 @@ from clockhand.study.selections import entries
 MOST_RUNS = 1000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PagedComparison(Reported):
     """What a program did under each contender.
 
@@ -55,6 +55,11 @@ class PagedComparison(Reported):
         from clockhand.studies.programs.findings import comparison_for_people
 
         return comparison_for_people(self.rows)
+
+    def _answer(self) -> list[str]:
+        from clockhand.studies.programs.findings import comparison_findings
+
+        return comparison_findings(self.rows)
 
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.programs.report import (

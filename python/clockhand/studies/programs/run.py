@@ -36,7 +36,7 @@ Progress = Callable[[], AbstractContextManager[Watch | None]]
 """Opens something that shows progress."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PagedRun(Reported):
     """What a program did under a policy.
 
@@ -72,6 +72,11 @@ class PagedRun(Reported):
         from clockhand.studies.programs.findings import busiest, processes_for_people
 
         return processes_for_people(busiest(self.rows))
+
+    def _answer(self) -> list[str]:
+        from clockhand.studies.programs.findings import run_findings
+
+        return run_findings(self.rows, self.facts)
 
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.programs.report import render

@@ -58,7 +58,7 @@ SIZES_SCHEMA = {
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BufferRecommendation(Reported):
     """The answer, and what it rests on.
 
@@ -98,6 +98,13 @@ class BufferRecommendation(Reported):
         from clockhand.studies.ssd.report import specifications
 
         return specifications(self.run, highlight, self.sizes)
+
+    def __str__(self) -> str:
+        """Return what the command says first."""
+        return "\n".join(self.sentences)
+
+    def _answer(self) -> Sequence[str]:
+        return self.sentences
 
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.ssd.report import render

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -10,7 +9,7 @@ import polars as pl
 from clockhand.report.appearance import Mark, marks
 from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
 from clockhand.report.emphasis import emphasised, kept
-from clockhand.report.html import Part, payload, template
+from clockhand.report.html import Part, payload, study_page
 from clockhand.report.lines import Compared
 from clockhand.report.measures import Drawn, caption, drawable, measure_chart
 from clockhand.report.overview_charts import overview_charts
@@ -28,7 +27,7 @@ from clockhand.studies.ssd.charts import (
     wear_chart,
     wear_records,
 )
-from clockhand.studies.ssd.findings import FAMILY, findings, geometry_line
+from clockhand.studies.ssd.findings import FAMILY, findings
 from clockhand.studies.ssd.frontier import (
     FRONTIER,
     FRONTIER_FIELDS,
@@ -40,9 +39,6 @@ from clockhand.studies.ssd.time_charts import TimeFigure, TimeRecords, time_figu
 from clockhand.studies.ssd.time_findings import BASELINE
 from clockhand.studies.ssd.time_records import Timed, timed_of
 from clockhand.study.facts import printable, trace_label
-
-PAGE_TEMPLATE = Path(__file__).with_name("report.html.j2")
-
 
 WEAR_TITLE = "Wear: blocks by how often they were erased"
 HEADINGS = {
@@ -147,10 +143,10 @@ def render(
     table = table_without_filter(rows, facts, HEADINGS)
     together = {section.label: section.records for section in split}
     parts += OVER_TIME.parts(intervals, facts, parts)
-    return template(PAGE_TEMPLATE).render(
+    return study_page().render(
+        overline="write buffers and flash drives",
         title=title,
         sentences=sentences,
-        geometries=[geometry_line(ssd) for ssd in _once(facts["ssds"])],
         parts=parts,
         leading=overviews(together) if len(split) > 1 else [],
         facts=printable({**facts, "ssds": _once(facts["ssds"])}),

@@ -19,7 +19,7 @@ SSD_SCHEMA = schema("ssd")
 """Names, order and types of the columns of a result; the first sixteen are the contract."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SsdRun(SsdTables, ReportedRows):
     """A result with the facts that belong to it.
 
@@ -51,6 +51,12 @@ class SsdRun(SsdTables, ReportedRows):
     leading = (
         "trace", "buffer", "buffer_pages", "ssd", "host_writes", "flash_programs", "erases", "waf",
     )  # fmt: skip
+
+    def _answer(self) -> list[str]:
+        from clockhand.studies.ssd.findings import findings
+
+        run, _ = self._drawn()
+        return findings(run.rows, run.facts, run.classes)
 
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.ssd.report import render

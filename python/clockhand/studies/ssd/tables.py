@@ -35,7 +35,7 @@ DETAILS: Mapping[str, Columns] = {
 """Tables of timed runs beside the rows."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SsdTables:
     """Contents of a run's report; :class:`SsdRun` describes the tables."""
 

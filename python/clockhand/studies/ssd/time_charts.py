@@ -228,7 +228,9 @@ class _Figures:
             for op in self.timed.ops:
                 title = f"{op.title()}s over time with {policy}"
                 drawing = self._drawing("course", op, title, policy)
-                chart = stacked_areas(drawing, STACK, along, "mean_us", Kind.TIME, tooltip)
+                chart = stacked_areas(
+                    drawing, STACK, along, "mean_us", "Mean latency", Kind.TIME, tooltip
+                )
                 caption = (
                     "Mean latency of what was completed in each stretch, by what it consists of."
                 )

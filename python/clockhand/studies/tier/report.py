@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 
 import polars as pl
 
 from clockhand.report.canvas import Canvas, Spec
-from clockhand.report.html import payload, template
+from clockhand.report.html import payload, study_page
 from clockhand.report.lines import Compared, Record
 from clockhand.report.sections import Drawing, Section, parts_of, pictures_of
 from clockhand.report.table import table_without_filter
@@ -36,7 +35,6 @@ from clockhand.studies.tier.price import pays_from, price_records
 from clockhand.study.facts import Facts, printable
 from clockhand.study.sizes import bytes_text
 
-PAGE_TEMPLATE = Path(__file__).with_name("report.html.j2")
 HEADINGS = {
     "fast_frames": "fast (pages)",
     "slow_frames": "slow (pages)",
@@ -85,7 +83,8 @@ def render(
     table = table_without_filter(shown, facts, HEADINGS)
     title, sentences = headline(rows, facts), findings(rows, facts)
     parts += OVER_TIME.parts(intervals, facts, parts)
-    return template(PAGE_TEMPLATE).render(
+    return study_page().render(
+        overline="two tiers of memory",
         title=title,
         sentences=sentences[1:] if len(parts) == 1 else sentences,
         parts=parts,

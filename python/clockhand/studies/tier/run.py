@@ -27,7 +27,7 @@ COURSE_SCHEMA: Mapping[str, pl.DataType] = dict.fromkeys(
 """Columns that a dataset keeps beside those of a result: what happened over time."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Tiering(ReportedRows):
     """A result with the facts that belong to it.
 
@@ -59,6 +59,11 @@ class Tiering(ReportedRows):
         "trace", "policy", "promote", "fast_frames", "tiers", "fast_share", "promotions",
         "demotions", "mean_ns",
     )  # fmt: skip
+
+    def _answer(self) -> list[str]:
+        from clockhand.studies.tier.findings import findings
+
+        return findings(self.cells, self.facts)
 
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.tier.report import render

@@ -10,7 +10,7 @@ import polars as pl
 from clockhand.report.appearance import Mark, Theme, lines_of
 from clockhand.report.canvas import Canvas, Spec, as_layers, framed
 from clockhand.report.over_time import OverTime
-from clockhand.report.scales import Kind, Measure
+from clockhand.report.scales import OUTLIER, Kind, Measure, label_expression
 from clockhand.report.words import byte_text, unique
 from clockhand.studies.translate.findings import storage_text, tlb_text
 from clockhand.study.facts import printable
@@ -183,10 +183,11 @@ def panel_chart(panel: Panel, identity: str, canvas: Canvas, label: str) -> Spec
     base = alt.Chart()
     if canvas.on_page:
         base = base.transform_filter(f"datum.figure == '{identity}'")
-    base = base.encode(x=_x(panel), y=_y(panel, canvas), tooltip=_tooltip(panel))
+    base = base.encode(x=_x(panel), y=_y(panel), tooltip=_tooltip(panel))
     color = _color(panel, marked, canvas)
     if panel.is_stacked:
-        layers = [base.mark_bar(size=34).encode(color=color, order=alt.Order("rank:Q"))]
+        bars = base.mark_bar(size=34, clip=True).encode(color=color, order=alt.Order("rank:Q"))
+        layers = [bars]
     else:
         line = base.mark_line(strokeWidth=1.9).encode(
             color=color, strokeDash=_scaled(alt.StrokeDash, marked, [m.dash for m in marked])
@@ -195,7 +196,7 @@ def panel_chart(panel: Panel, identity: str, canvas: Canvas, label: str) -> Spec
         point = base.mark_point(filled=True, size=44).encode(color=color, shape=shape)
         layers = [line, point]
     return framed(
-        as_layers(alt.LayerChart(layer=layers)),
+        [*as_layers(alt.LayerChart(layer=layers)), *_marked(panel, canvas)],
         panel_records(panel, identity),
         canvas,
         title=panel.title,
@@ -203,6 +204,46 @@ def panel_chart(panel: Panel, identity: str, canvas: Canvas, label: str) -> Spec
         height=HEIGHT,
         description=f"{panel.title} on {label}.",
     )
+
+
+def _totals(panel: Panel) -> dict[Any, float]:
+    """Return the height of each bar."""
+    totals: dict[Any, float] = {}
+    for record in panel.records:
+        totals[record["x"]] = totals.get(record["x"], 0.0) + record["y"]
+    return totals
+
+
+def _edge(panel: Panel) -> float:
+    """Return where bars are cut, so that the least of them can be told apart."""
+    heights = _totals(panel).values()
+    return min(max(heights), OUTLIER * min(heights)) * 1.12
+
+
+def _marked(panel: Panel, canvas: Canvas) -> list[Spec]:
+    """Return the word *best* above the least bar, and the values of those that are cut."""
+    if not panel.is_stacked:
+        return []
+    totals, edge = _totals(panel), _edge(panel)
+    least = min(totals.values())
+    y: Any = _y(panel).to_dict()
+    place = {"x": _x(panel).to_dict(), "y": {**y, "field": "top", "stack": None}}
+    text = {"field": "word", "type": "nominal"}
+    layers: list[Spec] = []
+    for color, words in (
+        (canvas.theme.ink, {x: "best" for x, height in totals.items() if height == least}),
+        (
+            canvas.theme.background,
+            {x: f"▲ {height:,.0f}" for x, height in totals.items() if height > edge},
+        ),
+    ):
+        records = [
+            {"x": x, "top": min(totals[x], edge / 1.12), "word": word} for x, word in words.items()
+        ]
+        mark = {"type": "text", "baseline": "bottom", "dy": -3, "fontSize": 10, "color": color}
+        encoding = {**place, "text": text}
+        layers.append({"data": {"values": records}, "mark": mark, "encoding": encoding})
+    return layers
 
 
 def panel_records(panel: Panel, identity: str) -> list[Record]:
@@ -226,11 +267,15 @@ def _x(panel: Panel) -> alt.X:
     return alt.X("x:Q", title=panel.x_title, scale=scale, axis=axis)
 
 
-def _y(panel: Panel, canvas: Canvas) -> alt.Y:
+def _y(panel: Panel) -> alt.Y:
     axis = alt.Axis(format=panel.y_format, tickCount=5)
+    if panel.is_stacked:
+        axis = alt.Axis(labelExpr=label_expression(Kind.NUMBER), tickCount=5)
     stack: Any = "zero" if panel.is_stacked else None
     zero = panel.is_stacked or "hit rate" not in panel.y_title
     scale = alt.Scale(zero=zero, nice=True)
+    if panel.is_stacked:
+        scale = alt.Scale(domain=[0, _edge(panel)], nice=False)
     return alt.Y("y:Q", title=panel.y_title, axis=axis, scale=scale, stack=stack)
 
 

@@ -1,14 +1,13 @@
 """The report of address translation: best page sizes, the SCM paper's figures, then every row."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from clockhand.report.appearance import PAGE
 from clockhand.report.canvas import CANVAS, PICTURE, Spec
-from clockhand.report.html import Figure, Part, payload, template
+from clockhand.report.html import Figure, Part, payload, study_page
 from clockhand.report.table import table_without_filter
 from clockhand.report.words import free_slug, unique
 from clockhand.studies.translate.charts import (
@@ -21,8 +20,6 @@ from clockhand.studies.translate.charts import (
 )
 from clockhand.studies.translate.findings import findings
 from clockhand.study.facts import Facts, printable, trace_label
-
-PAGE_TEMPLATE = Path(__file__).with_name("report.html.j2")
 
 HEADINGS = {
     "page_bytes": "page (bytes)",
@@ -85,10 +82,12 @@ def render(
     shown = rows.select(column for column in rows if column.null_count() < len(column))
     table = table_without_filter(shown, facts, HEADINGS)
     parts += OVER_TIME.parts(intervals, facts, parts)
-    return template(PAGE_TEMPLATE).render(
+    return study_page().render(
+        overline="address translation and page size",
         title=title,
         sentences=sentences,
         parts=parts,
+        leading=[],
         facts=printable(facts),
         table=table,
         payload=payload(parts, {"rows-heading": table}),
@@ -137,7 +136,10 @@ def _part(section: _Section, before: int) -> Part:
                 f"{panel.y_title}. {panel.caption}",
                 panel_chart(panel, identity, CANVAS, section.label),
                 number,
-                series=[(look.policy, look.color, look.dash) for look in looks(panel, PAGE)],
+                series=[
+                    (look.policy, look.color, () if panel.is_stacked else look.dash)
+                    for look in looks(panel, PAGE)
+                ],
             )
         )
         records += panel_records(panel, identity)

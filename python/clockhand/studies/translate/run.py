@@ -28,7 +28,7 @@ TRANSLATE_SCHEMA = schema("translate")
 """Names, order and types of the columns of a result."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Translation(ReportedRows):
     """A result with the facts that belong to it.
 
@@ -53,6 +53,11 @@ class Translation(ReportedRows):
         "trace", "page_bytes", "tlb_entries", "frames", "storage_ratio", "device", "tlb_misses",
         "page_faults", "amat_ns",
     )  # fmt: skip
+
+    def _answer(self) -> list[str]:
+        from clockhand.studies.translate.findings import findings
+
+        return findings(self.cells, self.facts)
 
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.translate.report import render
