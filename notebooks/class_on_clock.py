@@ -51,6 +51,20 @@ def _(clockhand, mo, textbook):
 
 
 @app.cell
+def _(mo):
+    frames = mo.ui.slider(1, 6, value=3, label="frames", show_value=True)
+    player = mo.ui.dropdown(["fifo", "clock", "nru", "lru"], value="clock", label="policy to watch")
+    mo.hstack([frames, player], justify="start", gap=2)
+    return frames, player
+
+
+@app.cell
+def _(clockhand, frames, player, textbook):
+    clockhand.watch_policies(textbook, policies=player.value, frames=frames.value)
+    return
+
+
+@app.cell
 def _(clockhand, mo, textbook):
     watched = clockhand.watch_policies(textbook, policies="clock", frames=3)
     (course,) = watched.courses

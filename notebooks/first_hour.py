@@ -90,12 +90,48 @@ def _(clockhand, pl, trace):
 
 
 @app.cell
-def _(by_device, pl, result):
+def _(mo):
+    mo.md("""
+    ## Turn the knobs
+
+    Choose the memory, what a write costs and a policy: what is below is computed again.
+    """)
+    return
+
+
+@app.cell
+def _(clockhand, mo):
+    memory = mo.ui.slider(2, 60, value=10, label="memory (% of the footprint)", show_value=True)
+    ratio = mo.ui.slider(1, 32, value=8, label="a write costs (reads)", show_value=True)
+    policy = mo.ui.dropdown(
+        [entry["name"] for entry in clockhand.policies().to_dicts() if entry["name"] != "bound"],
+        value="craw",
+        label="policy",
+    )
+    mo.hstack([memory, ratio, policy], justify="start", gap=2)
+    return memory, policy, ratio
+
+
+@app.cell
+def _(clockhand, memory, policy, ratio, trace):
+    turned = clockhand.run_simulation(
+        trace,
+        policies=list(dict.fromkeys(["clock", "lru", policy.value])),
+        memory=memory.value / 100,
+        device=f"scm:ratio={ratio.value}",
+    )
+    turned
+    return (turned,)
+
+
+@app.cell
+def _(by_device, pl, result, turned):
     _rows = result.rows.filter(pl.col("memory_share").is_between(0.05, 0.06))
     _hits = dict(_rows.select("policy", "hit_ratio").iter_rows())
     _times = dict(_rows.select("policy", "io_time_us").iter_rows())
     assert _hits["craw"] < _hits["clock"] and _times["craw"] < _times["clock"]
     _ratio = dict(by_device.select("device", "craw over clock").iter_rows())
+    assert turned.rows["policy"].to_list() == ["clock", "lru", "craw"]
     assert _ratio["mlc-nand"] < _ratio["slc-nand"] < 1 < _ratio["hdd"], _ratio
     return
 

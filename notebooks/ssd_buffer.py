@@ -87,12 +87,48 @@ def _(clockhand, workload):
 
 
 @app.cell
-def _(run, spare):
+def _(mo):
+    mo.md("""
+    ## Turn the knobs
+
+    Which buffer, how large, and on how much spare space?
+    """)
+    return
+
+
+@app.cell
+def _(clockhand, mo):
+    names = [entry["name"] for entry in clockhand.write_buffers().to_dicts()]
+    buffer = mo.ui.dropdown([name for name in names if name != "none"], value="fab", label="buffer")
+    size = mo.ui.slider(
+        steps=[0.5, 1, 2, 4, 8, 16], value=2, label="its size (MiB)", show_value=True
+    )
+    share = mo.ui.slider(7, 40, value=20, label="spare space (%)", show_value=True)
+    mo.hstack([buffer, size, share], justify="start", gap=2)
+    return buffer, share, size
+
+
+@app.cell
+def _(buffer, clockhand, share, size, workload):
+    turned = clockhand.run_ssd(
+        workload,
+        buffers=[f"{name}:total={size.value}MiB" for name in dict.fromkeys(["lru", buffer.value])],
+        ssds=f"small:over_provisioning={share.value}%",
+        precondition="random:2",
+        map="wrap",
+    )
+    turned
+    return (turned,)
+
+
+@app.cell
+def _(run, spare, turned):
     _of_dnv = run.rows.filter(run.rows["buffer"].str.starts_with("clock-dnv"))
     _erases = _of_dnv.sort("buffer_pages")["erases"]
     assert _erases.is_sorted(descending=True), "a larger buffer erases no more"
     assert spare["waf"].is_sorted(descending=True), "spare space lowers write amplification"
     assert len(run.rows) == 16
+    assert len(turned.rows) == 2
     return
 
 

@@ -74,8 +74,20 @@ def _(mo):
 
 
 @app.cell
-def _(clockhand, trace):
-    recommendation = clockhand.recommend(trace, memory=0.1, device="mlc-nand")
+def _(clockhand, mo):
+    memory = mo.ui.slider(2, 60, value=10, label="memory (% of the footprint)", show_value=True)
+    device = mo.ui.dropdown(
+        [entry["name"] for entry in clockhand.devices().to_dicts()],
+        value="mlc-nand",
+        label="device",
+    )
+    mo.hstack([memory, device], justify="start", gap=2)
+    return device, memory
+
+
+@app.cell
+def _(clockhand, device, memory, trace):
+    recommendation = clockhand.recommend(trace, memory=memory.value / 100, device=device.value)
     recommendation
     return (recommendation,)
 

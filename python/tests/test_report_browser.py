@@ -21,6 +21,7 @@ import pytest
 
 from clockhand import Trace, filecache, locality, run_ssd
 from clockhand.report import write_report
+from clockhand.report.appearance import DARK
 from clockhand.studies.programs.report import render, render_comparison
 from conftest import scattered_pages
 from programs_example import AGREEING, compared, courses, facts, rows_of, sampled, statistics
@@ -391,6 +392,61 @@ def test_a_grey_line_is_named_under_the_pointer(opened: Open) -> None:
     ActionChains(page).click().perform()
     pressed = page.find_elements("css selector", '[data-policy][aria-pressed="true"]')
     assert [button.get_attribute("data-policy") for button in pressed] == ["min"]
+
+
+SAVED = """const [identity, format, done] = arguments;
+  URL.createObjectURL = (blob) => {
+    blob.text().then((text) => done([blob.type, blob.size, text]));
+    return '#';
+  };
+  HTMLAnchorElement.prototype.click = () => {};
+  const figure = document.querySelector(`[data-figure$="${identity}"]`).closest('figure');
+  const buttons = [...figure.querySelectorAll('.save button')];
+  buttons.find((button) => button.textContent === format).click();"""
+
+
+def test_a_figure_is_saved_as_svg_png_and_csv(opened: Open) -> None:
+    page = opened("lines", scheme="dark")
+    kind, _, svg = page.execute_async_script(SAVED, "read_ios", "SVG")
+    assert kind == "image/svg+xml"
+    assert svg.startswith("<svg") and "var(--" not in svg and DARK.series[0] in svg
+    kind, size, _ = page.execute_async_script(SAVED, "read_ios", "PNG")
+    assert (kind, size > 5000) == ("image/png", True)
+    kind, _, text = page.execute_async_script(SAVED, "read_ios", "CSV")
+    saved = pl.read_csv(text.encode())
+    rows = example_rows().filter(pl.col("policy") == "craw").sort("frames")
+    assert saved.filter(pl.col("policy") == "craw").sort("frames")["read_ios"].to_list() == (
+        rows["read_ios"].to_list()
+    )
+
+
+def test_a_long_page_has_contents_that_filter_and_folds_what_comes_late(opened: Open) -> None:
+    page = opened("many")
+    links = [link.text for link in page.find_elements("css selector", "nav.contents a")]
+    assert {"trace-0", "trace-5", "All rows"} <= set(links)
+    folded = "return [...document.querySelectorAll('details.folded')].map((fold) => fold.open)"
+    assert page.execute_script(folded) == [False] * 3
+    drawn = "return document.querySelectorAll('#trace-5 .chart svg').length"
+    assert page.execute_script(drawn) == 0
+    page.execute_script("location.hash = '#trace-5'")
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(page, 20).until(lambda page: page.execute_script(drawn) == 6)
+    widths = (
+        "return [...document.querySelectorAll('#trace-5 .chart svg')].map((svg) => svg.clientWidth)"
+    )
+    assert min(page.execute_script(widths)) > 300
+    search = page.find_element("css selector", "nav.contents input")
+    search.send_keys("trace-2")
+    shown = """return [...document.querySelectorAll('main > section')]
+      .filter((section) => !section.hidden).map((section) => section.id)"""
+    assert "trace-2" in page.execute_script(shown)
+    assert "trace-3" not in page.execute_script(shown)
+
+
+def test_a_short_page_has_no_contents(opened: Open) -> None:
+    page = opened("lines")
+    assert not page.find_element("css selector", "nav.contents").is_displayed()
 
 
 def test_an_outlier_is_cut_at_the_edge_with_its_number(opened: Open) -> None:

@@ -11,11 +11,14 @@ import pytest
 
 from clockhand import ClockhandError, UsageError
 from clockhand.report import figures
+from clockhand.report.appearance import LIGHT, marks
+from clockhand.report.bars import _share_digits
 from clockhand.report.canvas import SCHEMA_VERSION, VEGA_LITE
 from clockhand.report.emphasis import emphasised, in_figure, kept
 from clockhand.report.html import _library
+from clockhand.report.lines import Compared, SizeAxis
 from clockhand.report.overview import Overview, Place, overview
-from clockhand.report.scales import Kind, outlier_cut, ratio_text, ticks, value_axis
+from clockhand.report.scales import Kind, Measure, outlier_cut, ratio_text, ticks, value_axis
 from clockhand.report.series import first_spellings
 from clockhand.report.words import reads_text, short_names, thinned, titled
 from clockhand.studies.pages.report import render
@@ -24,7 +27,7 @@ from clockhand.study import drawing
 from clockhand.study.facts import base_names
 from clockhand.study.selections import highlighted, matching
 from conftest import Clockhand
-from report_example import example_facts, example_rows, unpacked
+from report_example import POLICIES, example_facts, example_rows, unpacked
 
 TWENTY_FIVE = [f"policy-{number}" for number in range(25)]
 
@@ -74,23 +77,35 @@ def test_at_most_six_series_are_emphasised() -> None:
 
 
 def test_a_figure_emphasises_what_differs_in_it() -> None:
-    sizes = (1.0, 2.0)
-    values = {name: dict.fromkeys(sizes, float(place)) for place, name in enumerate(TWENTY_FIVE)}
+    heights = {name: float(place) for place, name in enumerate(TWENTY_FIVE)}
     best = ["policy-24", "policy-23", "policy-22"]
     always = kept(TWENTY_FIVE, best, ["policy-10"], ())
     assert always == ["policy-10", "policy-24"]
-    # The first is 0 everywhere: there is nothing to see of it.
-    assert in_figure(values, always, most_is_best=False) == [
-        "policy-1", "policy-2", "policy-3", "policy-10", "policy-24",
+    assert in_figure(heights, always, most_is_best=False) == [
+        "policy-0", "policy-1", "policy-2", "policy-10", "policy-24",
     ]  # fmt: skip
-    assert in_figure(values, always, most_is_best=True) == [
-        "policy-1", "policy-10", "policy-22", "policy-23", "policy-24",
+    assert in_figure(heights, always, most_is_best=True) == [
+        "policy-0", "policy-10", "policy-22", "policy-23", "policy-24",
     ]  # fmt: skip
 
 
-def test_a_line_of_nothing_but_zeros_is_emphasised_if_every_figure_names_it() -> None:
-    values = {name: {1.0: float(name == "policy-3")} for name in TWENTY_FIVE}
-    assert in_figure(values, ["policy-7"], most_is_best=False) == ["policy-3", "policy-7"]
+def test_a_line_of_nothing_but_zeros_is_emphasised_only_if_every_figure_names_it() -> None:
+    names = [*POLICIES, "lirs", "2q"]
+    records = [
+        {"policy": name, "frames": frames, "pages": pages * frames}
+        for name, pages in zip(names, (0, 0, 3, 0, 0, 4, 0, 0, 0, 0), strict=True)
+        for frames in (1, 2)
+    ]
+    sizes, looks = SizeAxis("frames", "Frames", [1, 2]), marks(names, LIGHT)
+    compared = Compared("t", "Policy", records, sizes, looks, names[:6], anchors=["lru"])
+    drawn = Measure("pages", "pages", "Pages", "", Kind.COUNT)
+    assert compared.emphasised(drawn) == ["lru", "cflru:window_share=1/3", "craw"]
+
+
+def test_shares_have_as_many_decimals_as_tell_them_apart() -> None:
+    assert _share_digits([0.99812, 0.99823, 0.5]) == 2
+    assert _share_digits([0.1, 0.2]) == 1
+    assert _share_digits([0.5, 0.5]) == 1
 
 
 def test_highlight_takes_names_and_patterns_of_what_is_run() -> None:
