@@ -43,7 +43,7 @@ from clockhand.studies.ssd.recommendation import (
 )
 from clockhand.study.facts import printable
 from clockhand.study.files import check_places
-from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, OPTIMUM
+from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, OPTIMUM, kind_in_rows
 from clockhand.traces import Reading
 
 PICTURES = (".svg", ".png")
@@ -208,6 +208,14 @@ def _print_buffers(answer: BufferRecommendation, to: Console) -> None:
 def _print_answer(answer: Recommendation, to: Console) -> None:
     for sentence in answer.sentences:
         to.print(Text(printable(sentence)))
+    if kind_in_rows(answer.policy) != "bits":
+        to.print(
+            Text(
+                f"{printable(answer.policy)} is told of every hit, so it cannot page a program for "
+                "real; to choose one that can, add --for pager, and --only anonymous for a trace "
+                "with files."
+            )
+        )
     to.print()
     _print_bars(answer, to)
     shown = answer.situations.select(

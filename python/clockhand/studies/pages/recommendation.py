@@ -70,8 +70,9 @@ class Recommendation:
     Attributes:
         policy: The recommended policy.
 
-        sentences: The choice and by how much; how far the bound is; how robust it is; and, where
-            the trace can be read again, how the choice of its first half does on the second.
+        sentences: The choice and by how much; how far the bound is; how robust it is; which
+            policy loses least where it loses most, if it is another one; and, where the trace can
+            be read again, how the choice of its first half does on the second.
 
         situations: One row for the question as asked and for each of its variations, with the
             columns of :data:`SITUATION_SCHEMA`: what the recommended policy and the best one need
@@ -400,6 +401,7 @@ def _answered(
         _choice(asked, policy, candidates, place),
         _distance(asked, policy),
         _robustness(situations[1:], policy, candidates),
+        *_least_regret(situations, policy, candidates),
         *([_regret(*halves, candidates)] if halves else []),
     )
     table = [
@@ -497,6 +499,28 @@ def _robustness(situations: Sequence[_Situation], policy: str, candidates: Seque
     if not stays:
         return f"It is best only there: {all_of(loses)}."
     return f"It stays the best {all_of(stays)}; {all_of(loses)}."
+
+
+def _least_regret(
+    situations: Sequence[_Situation], policy: str, candidates: Sequence[str]
+) -> list[str]:
+    """Name the policy that loses least where it loses most, if it is another one."""
+
+    def worst(name: str) -> float:
+        return max(situation.over_best(name, candidates) for situation in situations)
+
+    safest = min(candidates, key=worst)
+    if worst(policy) - worst(safest) < NOTICEABLE:
+        return []
+    return [
+        f"If you are not sure of these numbers, take {safest}: it needs at most "
+        f"{percent(worst(safest) - 1)} more than the best in all {len(situations)} situations, "
+        f"{policy} up to {percent(worst(policy) - 1)}."
+    ]
+
+
+NOTICEABLE = 0.01
+"""By how much the worst case has to be better for another policy to be named."""
 
 
 def _regret(first: _Situation, second: _Situation, candidates: Sequence[str]) -> str:
