@@ -133,6 +133,12 @@ def test_rows_in_parquet_do_without_the_library_of_tables(
         ("clockhand ", "simulate"),
         ("clockhand trace ", "convert"),
         ("clockhand ssd --re", "--repeat"),
+        ("clockhand simulate t --policy clock,cr", "clock,craw-a"),
+        ("clockhand simulate t --device mlc", "mlc-nand"),
+        ("clockhand ssd t --buffer clock-", "clock-dnv"),
+        ("clockhand ssd t --ssd dnv-t", "dnv-textbook"),
+        ("clockhand simulate t --bits ma", "mapped"),
+        ("clockhand simulate t --trace-format sp", "spc"),
     ],
 )
 def test_words_are_completed_without_loading_the_libraries(words: str, expected: str) -> None:

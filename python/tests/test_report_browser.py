@@ -181,7 +181,7 @@ def aria_sort(page: Any, name: str) -> str | None:
     [
         ("lines", 6),
         ("traces", 10),
-        ("bars", 6),
+        ("bars", 4),
         ("locality", 10),
         ("locality-traces", 17),
         ("locality-sample", 3),

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from clockhand.command.output import Format
+from clockhand.completion.values import values_of
 from clockhand.study.options import options_of
 
 Traces = Annotated[
@@ -18,7 +19,11 @@ Memory = Annotated[
 ]
 PageSize = Annotated[str, typer.Option(help="Page size in bytes, a power of two.")]
 Device = Annotated[
-    str, typer.Option(help="NAME[:option=value,...] or FILE.toml. See: clockhand devices.")
+    str,
+    typer.Option(
+        help="NAME[:option=value,...] or FILE.toml. See: clockhand devices.",
+        autocompletion=values_of("devices"),
+    ),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of policies with random choices, from 0.")]
 Jobs = Annotated[int | None, typer.Option(help="Threads, from 1 to 1024; all cores if not given.")]
@@ -29,7 +34,10 @@ OutputFormat = Annotated[
     ),
 ]
 Out = Annotated[Path | None, typer.Option(help="Write the rows to this file.")]
-Report = Annotated[Path | None, typer.Option(help="Write a self-contained HTML report.")]
+Report = Annotated[
+    Path | None,
+    typer.Option("--report", "--html", help="Write a self-contained HTML report."),
+]
 Highlight = Annotated[
     list[str] | None,
     typer.Option(

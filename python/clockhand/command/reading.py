@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from clockhand.completion.values import values_of
 from clockhand.study.options import Option, options_of
 
 OPTIONS = {name: it for name, it in options_of("reading").items() if name != "scratch"}
@@ -53,6 +54,7 @@ def _parameter(option: Option) -> inspect.Parameter:
         help=option.help,
         metavar=METAVARS.get(option.name),
         min=option.least if kind is int else None,
+        autocompletion=values_of("formats") if option.name == "trace_format" else None,
     )
     default = option.value
     return inspect.Parameter(

@@ -24,7 +24,10 @@ ExperimentFile = Annotated[
     Path | None,
     typer.Option("--experiment", help="The paper's, which comes with Clockhand, if not given."),
 ]
-Html = Annotated[Path | None, typer.Option(help="Write all claims and figures as one HTML page.")]
+Report = Annotated[
+    Path | None,
+    typer.Option("--report", "--html", help="Write all claims and figures as one HTML page."),
+]
 Tables = Annotated[Path | None, typer.Option(help="Write the tables as CSV into this folder.")]
 
 RealTraces = Annotated[
@@ -49,7 +52,7 @@ def _reproduce(
     dataset: DatasetFolder = None,
     real_traces: RealTraces = None,
     jobs: Jobs = None,
-    html: Html = None,
+    report: Report = None,
     tables: Tables = None,
     format: OutputFormat = None,
     out: Out = None,
@@ -63,8 +66,8 @@ def _reproduce(
         dataset = dataset or str(packaged_dataset(paper))
     if not file.exists():
         raise UsageError(f"{file} is not here; name another file with --experiment")
-    check_figures(html)
-    check_places([path for path in (out, html) if path is not None], folder=tables)
+    check_figures(report)
+    check_places([path for path in (out, report) if path is not None], folder=tables)
     asked = read_paper_experiment(paper, file, traces=real_traces)
     with sweep_progress() as watch:
         made = reproduce(asked, dataset=dataset, jobs=jobs, watch=watch, command=command_line())
@@ -72,10 +75,10 @@ def _reproduce(
         say(warning)
     claims = made.results["claims"]
     files = {} if tables is None else table_files(tables, made.tables, made.facts)
-    if html is not None:
+    if report is not None:
         from clockhand.report import render_reproduction  # Altair takes a while to import.
 
-        files[html] = render_reproduction(made).encode()
+        files[report] = render_reproduction(made).encode()
     printing = partial(_print_claims, claims, made.results["statements"])
     deliver(claims, format, out, printing, files, tables)
 

@@ -28,6 +28,7 @@ from clockhand.command.output import (
 from clockhand.command.own_policies import with_libraries
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
+from clockhand.completion.values import CATALOGS, Values, values_of, words_of
 from clockhand.report.reported import INTERVAL
 from clockhand.study.facts import trace_label
 from clockhand.study.options import Option, options_of
@@ -104,8 +105,19 @@ def _parameter(option: Option, is_required: bool) -> inspect.Parameter:
         option.name,
         inspect.Parameter.POSITIONAL_OR_KEYWORD,
         default=inspect.Parameter.empty if is_required else default,
-        annotation=Annotated[kind, typer.Option(option.flag, help=option.help)],
+        annotation=Annotated[
+            kind, typer.Option(option.flag, help=option.help, autocompletion=_completing(option))
+        ],
     )
+
+
+def _completing(option: Option) -> Values | None:
+    """Return what completes the values of an option, if they have names."""
+    if option.kind == "word":
+        return words_of(option.words)
+    if option.kind == "device":
+        return values_of("devices")
+    return values_of(option.of, several=True) if option.of in CATALOGS else None
 
 
 def study_command(

@@ -13,7 +13,7 @@ from rich.progress import MofNCompleteColumn, TextColumn
 
 from clockhand import UsageError
 from clockhand.command import filecache, locality, pagecache, ssd, tier, translation
-from clockhand.command.options import Highlight, Jobs, Out, OutputFormat, Scratch
+from clockhand.command.options import Highlight, Jobs, Out, OutputFormat, Report, Scratch
 from clockhand.command.output import (
     check_figures,
     check_highlight,
@@ -70,7 +70,6 @@ MemoryBudget = Annotated[
 ReportedFolder = Annotated[
     str, typer.Argument(metavar="DATASET", help="The folder of a sweep, or its address.")
 ]
-Html = Annotated[Path | None, typer.Option(help="Write a self-contained HTML report.")]
 Tables = Annotated[Path | None, typer.Option(help="Write each analysis as CSV into this folder.")]
 
 
@@ -87,23 +86,23 @@ def _sweep(
     memory_budget: MemoryBudget = None,
     jobs: Jobs = None,
     cluster: Cluster = None,
-    html: Html = None,
+    report: Report = None,
     highlight: Highlight = None,
     tables: Tables = None,
     format: OutputFormat = None,
     out: Out = None,
 ) -> None:
     """Run an experiment: compute the cells that its dataset lacks, then its analyses."""
-    check_figures(html)
-    check_places([path for path in (out, html) if path is not None], folder=tables)
+    check_figures(report)
+    check_places([path for path in (out, report) if path is not None], folder=tables)
     read = read_experiment(experiment)
     devices = [name for setting in read.settings for name in files_of(setting.options)]
-    written = {"--out": out, "--html": html}
+    written = {"--out": out, "--report": report}
     refuse_overwriting(
         {option: path for option, path in written.items() if path is not None},
         [*read.traces, *devices],
     )
-    marked = _highlighted(highlight, read.policies, read.layout, html)
+    marked = _highlighted(highlight, read.policies, read.layout, report)
     with sweep_progress() as watch:
         sweep = run_sweep(
             read,
@@ -124,44 +123,44 @@ def _sweep(
         for item in read.analyses
     ]
     files = {} if tables is None else table_files(tables, made, sweep.facts)
-    if html is not None:
-        files |= sweep.reported().report_files(html, None, marked)
+    if report is not None:
+        files |= sweep.reported().report_files(report, None, marked)
     print_for_people = partial(_print_analyses, made, sweep.rows, sweep.facts, read.layout)
     deliver(read.layout.shown(sweep.rows), format, out, print_for_people, files, tables)
 
 
 def _report(
     dataset: ReportedFolder,
-    html: Html = None,
+    report: Report = None,
     highlight: Highlight = None,
     format: OutputFormat = None,
     out: Out = None,
 ) -> None:
     """Show what a dataset holds: a table per trace and setting, and a report as HTML."""
-    check_figures(html)
-    check_places([path for path in (out, html) if path is not None])
+    check_figures(report)
+    check_places([path for path in (out, report) if path is not None])
     found = Dataset.found(dataset)
     rows, facts = found.report()
     layout = found.layout
     compared = layout.study.contender
     given = [] if compared is None else rows[compared].unique(maintain_order=True).to_list()
-    marked = _highlighted(highlight, given, layout, html)
+    marked = _highlighted(highlight, given, layout, report)
     files = {}
-    if html is not None:
-        files = reported(rows, facts, layout).report_files(html, None, marked)
+    if report is not None:
+        files = reported(rows, facts, layout).report_files(report, None, marked)
     shown = partial(_print_rows, rows, facts, layout)
     deliver(layout.shown(rows), format, out, shown, files)
 
 
 def _highlighted(
-    highlight: list[str] | None, given: Sequence[str], layout: Layout, html: Path | None
+    highlight: list[str] | None, given: Sequence[str], layout: Layout, report: Path | None
 ) -> list[str]:
     """Return what figures emphasise, in studies whose figures do."""
     if highlight and layout.study.contender is None:
         raise UsageError(
             f"--highlight means nothing in reports of {layout.study.name}; leave it out"
         )
-    return check_highlight(highlight, given, html)
+    return check_highlight(highlight, given, report)
 
 
 def _print_rows(rows: pl.DataFrame, facts: Any, layout: Layout, to: Console) -> None:
