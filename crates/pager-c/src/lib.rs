@@ -145,7 +145,7 @@ fn create(settings: &Settings, policy: &CStr, path: Option<&CStr>) -> Result<Reg
         bits: Bits::Mapped,
         patience,
     };
-    // Before a swap file is created for nothing.
+    // Checked first, so that no useless swap file is created.
     paging.check()?;
     if let Some(obstacle) = obstacle() {
         return Err(obstacle);

@@ -102,7 +102,7 @@ static void refusals(struct clockhand_settings settings)
     settings.policy = NULL;
     expect_refusal(settings, "no policy");
     settings.policy = "lru";
-    expect_refusal(settings, "must be told of every hit");
+    expect_refusal(settings, "needs every hit");
     settings.policy = "crow";
     expect_refusal(settings, "crow");
     settings.policy = "clock";

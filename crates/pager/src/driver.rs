@@ -82,7 +82,7 @@ impl Settings {
             Kind::BitDriven => {}
             Kind::AccessDriven => {
                 return Err(format!(
-                    "{name} must be told of every hit, which real memory does not show; choose a bit-driven policy \
+                    "{name} needs every hit, which real memory does not show; choose a bit-driven policy \
                      such as clock, cfclock or craw"
                 ));
             }
@@ -139,7 +139,7 @@ impl Visitor for Build {
     }
 
     fn access_driven<P: AccessDriven + 'static>(self, _: P) -> Self::Output {
-        unreachable!("the settings were checked: a policy that must be told of hits cannot page")
+        unreachable!("the settings were checked: a policy that needs every hit cannot page")
     }
 
     fn offline<P: Offline + 'static>(self, _: P) -> Self::Output {

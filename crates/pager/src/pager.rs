@@ -1,13 +1,13 @@
 //! One paged memory: the policy decides as in the simulator, and its decisions are carried out on real pages.
 
-mod aside;
 mod invariants;
 mod left;
-mod offers;
 mod offsets;
 mod page_states;
 mod read_ahead;
 mod sensing;
+mod silent_accesses;
+mod swap_cache;
 mod trails;
 mod window;
 mod write_back;
@@ -18,13 +18,13 @@ use std::time::Duration;
 use clockhand_policy::page::{BitDriven, Fault, Inspector};
 use clockhand_policy::{Frame, Frames, HitBits, Memory, Op, PageId, Step};
 
-use self::aside::Aside;
-use self::offers::Offers;
 use self::page_states::{
-    ASIDE, IN_FLIGHT, MAPPED, PRESENT, PageStates, READ_AHEAD, UNMAPPING, WRITABLE,
+    IN_FLIGHT, IN_SWAP_CACHE, MAPPED, PRESENT, PageStates, READ_AHEAD, UNMAPPING, WRITABLE,
 };
 use self::read_ahead::{ReadAhead, Reading};
 use self::sensing::Decision;
+use self::silent_accesses::SilentAccesses;
+use self::swap_cache::SwapCache;
 use self::write_back::{Then, WriteQueue};
 use crate::any_memory::AnyMemory;
 use crate::frames::UnmappingFrames;
@@ -57,18 +57,18 @@ pub struct Pager {
     read_ahead: ReadAhead,
     /// Where in its memory the program waits, in bytes.
     waits_at: u64,
-    /// Pages that have left and whose content is still aside, in the order they left.
+    /// Pages that have left and whose content is still in the swap cache, in the order they left.
     left: VecDeque<PageId>,
     /// The read of the page that is waited for, if it was begun before others are loaded.
     early: Option<Reading>,
     /// A read whose page the program has already, while others beside it are still read.
-    trailing: Option<Reading>,
+    background_read: Option<Reading>,
     /// Sensed bits: contents that the program must not reach.
-    aside: Aside,
+    swap_cache: SwapCache,
     /// `None` with mapped bits.
     decision: Option<Decision>,
     /// `None` if the program waits for each page and for each first write.
-    offers: Option<Offers>,
+    silent: Option<SilentAccesses>,
     /// Pages whose translations the program has been told to drop, without an answer yet.
     unmapping: Vec<PageId>,
     /// The page whose write is being prepared, which may fail and be tried again.
@@ -112,10 +112,10 @@ impl Pager {
             waits_at: 0,
             left: VecDeque::new(),
             early: None,
-            trailing: None,
-            aside: Aside::default(),
+            background_read: None,
+            swap_cache: SwapCache::default(),
             decision,
-            offers: sees_writes.then(Offers::default),
+            silent: sees_writes.then(SilentAccesses::default),
             period_has_ended: false,
             unmapping: Vec::new(),
             preparing: None,
@@ -147,14 +147,14 @@ impl Pager {
     /// The page's content is not needed in memory any more.
     fn leave(&mut self, page: PageId) -> Result<(), PagerError> {
         if self.pages.has(page, PRESENT) {
-            if self.pages.has(page, ASIDE) {
-                self.aside.remove(page);
+            if self.pages.has(page, IN_SWAP_CACHE) {
+                self.swap_cache.remove(page);
             } else {
                 self.program.forget(page, 1)?;
             }
             self.counts.resident_pages -= 1;
         }
-        self.pages.clear(page, PRESENT | MAPPED | WRITABLE | ASIDE);
+        self.pages.clear(page, PRESENT | MAPPED | WRITABLE | IN_SWAP_CACHE);
         Ok(())
     }
 
@@ -184,7 +184,7 @@ impl Pager {
     fn hit(&mut self, page: PageId, op: Op, frame: Frame) -> Result<(), PagerError> {
         // With sensed bits a page that has content faults only if it is written.
         let is_accessible = match self.is_sensed() {
-            true => self.pages.has(page, PRESENT) && !self.pages.has(page, ASIDE),
+            true => self.pages.has(page, PRESENT) && !self.pages.has(page, IN_SWAP_CACHE),
             false => self.pages.has(page, MAPPED),
         };
         let is_allowed = is_accessible && (op == Op::Read || self.pages.has(page, WRITABLE));
@@ -245,10 +245,10 @@ impl Pager {
         let frame = self.memory.load(Fault::new(page, op));
         self.memory.hit_mapped(op, frame);
         self.begin_unmapping()?;
-        let is_aside = self.pages.has(page, ASIDE);
-        match waits || is_aside && !self.are_offers_ending() {
+        let is_cached = self.pages.has(page, IN_SWAP_CACHE);
+        match waits || is_cached && !self.are_silent_accesses_ending() {
             true => self.map(page, op, frame)?,
-            false if is_aside => {}
+            false if is_cached => {}
             false if op == Op::Write => self.pages.set(page, WRITABLE),
             false => {}
         }
@@ -281,8 +281,8 @@ impl Pager {
     /// Gives a page without content zeros.
     fn bring_zeros(&mut self, page: PageId) -> Result<(), PagerError> {
         if self.is_sensed() {
-            self.aside.place(page).0.fill(0);
-            self.pages.set(page, ASIDE);
+            self.swap_cache.place(page).0.fill(0);
+            self.pages.set(page, IN_SWAP_CACHE);
             return Ok(());
         }
         Ok(self.program.fill_with_zeros(page)?)
@@ -309,7 +309,7 @@ impl Pager {
     fn bring_content(&mut self, page: PageId, reading: Option<Reading>) -> Result<(), PagerError> {
         if self.pages.has(page, IN_FLIGHT) {
             match self.is_leaving(page) {
-                true => self.withdraw_page(page),
+                true => self.cancel_write(page),
                 false => self.write_queue.evicted -= 1,
             }
             self.counts.pages_rescued += 1;
@@ -323,13 +323,13 @@ impl Pager {
             None => {
                 self.bring_zeros(page)?;
                 self.counts.pages_zero_filled += 1;
-                self.offer_zeros_beside(page)?;
+                self.expose_zeros_beside(page)?;
             }
             Some(slot) => {
                 // Its write may have ended only now.
                 let reading = match reading {
                     Some(reading) => reading,
-                    None => self.begin_reading_late(page, slot)?,
+                    None => self.begin_reading_in_freed_frames(page, slot)?,
                 };
                 let departed = self.depart_while_reading();
                 let read = self.wait_for_read(|pager| pager.end_reading(reading));
@@ -377,8 +377,8 @@ impl Pager {
 
     /// The place of a page's content, if it has any.
     fn address(&mut self, page: PageId) -> PageAddress {
-        match self.pages.has(page, ASIDE) {
-            true => self.aside.address(page),
+        match self.pages.has(page, IN_SWAP_CACHE) {
+            true => self.swap_cache.address(page),
             false => self.program.address(page),
         }
     }
@@ -386,7 +386,7 @@ impl Pager {
     fn forbid_writes(&mut self, page: PageId) -> Result<(), PagerError> {
         self.finish_unmapping(page)?;
         // A write may have been allowed and not been seen yet.
-        if self.pages.has(page, WRITABLE) || self.offers.is_some() {
+        if self.pages.has(page, WRITABLE) || self.silent.is_some() {
             self.program.forbid_writes(page, 1)?;
             self.pages.clear(page, WRITABLE);
         }
@@ -423,37 +423,37 @@ impl Pager {
         let is_dirty = self.memory.frames().is_dirty(victim);
         // Looked at just now, if the policy has not asked.
         self.sensed();
-        let mut is_late = false;
+        let mut refaults = false;
         if is_dirty {
             self.write(page, Then::Leaves)?;
             self.memory.written_back(victim);
             self.counts.dirty_evictions += 1;
         } else {
-            is_late = self.take_clean(page)?;
+            refaults = self.take_clean(page)?;
             self.counts.clean_evictions += 1;
         }
         self.memory.commit_eviction();
         self.decided(Event::Eviction { page, is_dirty });
-        if is_late {
-            self.keep_late(page);
+        if refaults {
+            self.keep_for_refault(page);
             return self.make_room_to_read_ahead(0);
         }
         // A clean page may be in flight too: it was rescued, or its write-back has not finished.
         if self.pages.has(page, IN_FLIGHT) {
             self.write_queue.evicted += 1;
             self.keep_to_frames(0);
-            if self.offers.is_some() {
+            if self.silent.is_some() {
                 // It has been taken, or will be with others.
                 self.pages.clear(page, WRITABLE);
                 return Ok(());
             }
             if self.is_sensed() {
-                return self.put_aside(page);
+                return self.put_in_swap_cache(page);
             }
             self.memory.frames_mut().unmapped().push(page);
             return Ok(());
         }
-        self.let_go(page)
+        self.release(page)
     }
 }
 
@@ -487,7 +487,7 @@ impl Pager {
     ///
     /// As [`Pager::serve`].
     pub fn serve_at(&mut self, offset: u64, op: Op) -> Result<bool, PagerError> {
-        self.end_trailing()?;
+        self.end_background_read()?;
         self.waits_at = offset;
         let page = PageId((offset / PAGE_BYTES) as u32);
         let is_miss = self.memory.frame_of(page) == Frame::NONE;
@@ -508,11 +508,11 @@ impl Pager {
         if pages == 0 {
             return Ok(());
         }
-        self.end_trailing()?;
+        self.end_background_read()?;
         let end = first.0 + pages;
         let is_discarded = |page: PageId| (first.0..end).contains(&page.0);
         self.wait_for_writes_of(is_discarded)?;
-        self.withdraw(|page, _| is_discarded(page));
+        self.cancel_writes(|page, _| is_discarded(page));
         // Of memory that is reserved and given back most was never used.
         let used = (first.0..end).map(PageId).filter(|&page| self.pages.is_used(page));
         let used: Vec<_> = used.collect();
@@ -522,8 +522,8 @@ impl Pager {
                 self.pages.set_slot(page, None);
             }
             self.counts.resident_pages -= u64::from(self.pages.has(page, PRESENT));
-            self.aside.remove(page);
-            self.pages.clear(page, PRESENT | MAPPED | WRITABLE | READ_AHEAD | ASIDE);
+            self.swap_cache.remove(page);
+            self.pages.clear(page, PRESENT | MAPPED | WRITABLE | READ_AHEAD | IN_SWAP_CACHE);
         }
         self.read_ahead.waiting.retain(|waiting| !is_discarded(waiting.page));
         self.left.retain(|&left| !is_discarded(left));
@@ -553,8 +553,8 @@ impl Pager {
     ///
     /// If a page cannot be written; the slots have then been released.
     pub fn copy_for_fork(&mut self) -> Result<InitialPages, PagerError> {
-        self.end_trailing()?;
-        self.end_offers()?;
+        self.end_background_read()?;
+        self.end_silent_accesses()?;
         self.write_all()?;
         let mut changed = Vec::new();
         let mut copies = InitialPages::new();
@@ -603,9 +603,9 @@ impl Pager {
     ///
     /// If the memory is no longer accessible; a failing store causes no error.
     pub fn end(&mut self) -> Result<(), PagerError> {
-        self.end_trailing()?;
+        self.end_background_read()?;
         self.wait_for_writes_of(|_| true)?;
-        self.withdraw(|_, _| true);
+        self.cancel_writes(|_, _| true);
         Ok(())
     }
 

@@ -101,7 +101,7 @@ pub trait ProgramMemory: Send {
     /// # Errors
     ///
     /// If the program has ended, or there is no memory for the pages.
-    fn offer(&mut self, first: PageId, contents: &[&Page]) -> io::Result<()>;
+    fn fill_unmapped(&mut self, first: PageId, contents: &[&Page]) -> io::Result<()>;
 
     /// Sensed bits that show writes: takes pages away, which have content and are in ascending order, with what the program has
     /// written until they were gone. Whether it has can be seen afterwards.

@@ -1,9 +1,8 @@
 //! Stores for pages that are not in memory.
 //!
 //! [`SwapFile`] is a file, read and written past the page cache; [`CompressedRam`] keeps pages compressed in memory.
-//! Both are shared by any number of paged memories, each of which drives a store of its own. [`EmulatedStore`] takes
-//! the times of a device that is not there. [`FaultyStore`] is the
-//! test kit: any store, with failures when a test wants them.
+//! Any number of paged memories share one; each drives its own store in it. [`EmulatedStore`] takes the times of a
+//! device that is not there. [`FaultyStore`] is the test kit: any store, with failures when a test wants them.
 
 mod compressed;
 mod emulated;

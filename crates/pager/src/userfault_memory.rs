@@ -175,7 +175,7 @@ impl ProgramMemory for UserfaultMemory {
         self.userfault.copy(self.program_address(page), content, writable)
     }
 
-    fn offer(&mut self, first: PageId, contents: &[&Page]) -> io::Result<()> {
+    fn fill_unmapped(&mut self, first: PageId, contents: &[&Page]) -> io::Result<()> {
         self.forbid_writes(first, contents.len() as u32)?;
         self.file.write(first, contents)
     }

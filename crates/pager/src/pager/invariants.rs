@@ -3,7 +3,7 @@
 use clockhand_policy::{Frame, Frames, PageId};
 
 use super::Pager;
-use super::page_states::{ASIDE, IN_FLIGHT, MAPPED, PRESENT, READ_AHEAD, WRITABLE};
+use super::page_states::{IN_FLIGHT, IN_SWAP_CACHE, MAPPED, PRESENT, READ_AHEAD, WRITABLE};
 
 impl Pager {
     /// Recounts everything, for tests.
@@ -23,9 +23,9 @@ impl Pager {
             let is_present = self.pages.has(page, PRESENT);
             present += u64::from(is_present);
             let is_ahead = self.pages.has(page, READ_AHEAD);
-            let is_late = self.is_discovered(page) && self.pages.has(page, ASIDE);
+            let refaults = self.is_discovered(page) && self.pages.has(page, IN_SWAP_CACHE);
             assert!(!is_ahead || is_present && !is_resident);
-            ahead += usize::from(is_ahead && !is_late);
+            ahead += usize::from(is_ahead && !refaults);
             evicted += usize::from(is_present && !is_resident && !is_ahead);
             in_flight += usize::from(self.pages.has(page, IN_FLIGHT));
             assert!(
@@ -38,20 +38,25 @@ impl Pager {
             let is_evicted = !is_resident && !self.memory.frames().is_to_be_unmapped(page);
             assert!(!self.pages.has(page, MAPPED) || is_present && !is_evicted);
             let has_left = self.left.contains(&page);
-            assert!(!has_left || is_ahead && self.pages.has(page, ASIDE));
-            let is_offered = self.offers.is_some() && is_ahead && !is_late && !has_left;
+            assert!(!has_left || is_ahead && self.pages.has(page, IN_SWAP_CACHE));
+            let is_exposed = self.silent.is_some() && is_ahead && !refaults && !has_left;
             let is_leaving = self.is_leaving(page);
             // Its write has failed, and is prepared again.
             let is_prepared = self.preparing == Some(page);
             assert!(!is_leaving || !is_resident || is_prepared);
-            let is_within_reach = is_offered || is_leaving;
-            let is_aside = self.is_sensed() && is_present && !is_resident && !is_within_reach;
+            let is_within_reach = is_exposed || is_leaving;
+            let is_cached = self.is_sensed() && is_present && !is_resident && !is_within_reach;
             // A page that is in a frame may have been taken from the program for a while.
-            let is_aside = is_aside || self.offers.is_some() && self.pages.has(page, ASIDE);
-            assert_eq!(self.pages.has(page, ASIDE), is_aside, "the program must not reach a page");
+            let is_cached =
+                is_cached || self.silent.is_some() && self.pages.has(page, IN_SWAP_CACHE);
             assert_eq!(
-                self.aside.has(page),
-                is_aside || self.is_sensed() && self.pages.has(page, IN_FLIGHT) && !is_leaving
+                self.pages.has(page, IN_SWAP_CACHE),
+                is_cached,
+                "the program must not reach a page"
+            );
+            assert_eq!(
+                self.swap_cache.has(page),
+                is_cached || self.is_sensed() && self.pages.has(page, IN_FLIGHT) && !is_leaving
             );
             assert!(!is_present || is_resident || self.pages.has(page, IN_FLIGHT | READ_AHEAD));
             if is_resident && self.pages.has(page, WRITABLE) {

@@ -6,19 +6,19 @@
 use clockhand_policy::PageId;
 
 use super::Pager;
-use super::page_states::{ASIDE, PRESENT, READ_AHEAD};
+use super::page_states::{IN_SWAP_CACHE, PRESENT, READ_AHEAD};
 use crate::parts::PagerError;
 
 impl Pager {
     /// A page leaves that is in the store as it is.
-    pub(super) fn let_go(&mut self, page: PageId) -> Result<(), PagerError> {
-        let is_aside = self.pages.has(page, PRESENT) && self.pages.has(page, ASIDE);
+    pub(super) fn release(&mut self, page: PageId) -> Result<(), PagerError> {
+        let is_cached = self.pages.has(page, PRESENT) && self.pages.has(page, IN_SWAP_CACHE);
         let is_stored = self.pages.slot(page).is_some();
-        if self.offers.is_none() || !is_aside || !is_stored || self.is_discovered(page) {
+        if self.silent.is_none() || !is_cached || !is_stored || self.is_discovered(page) {
             return self.leave(page);
         }
-        if !self.aside.has(page) {
-            self.put_taken_aside(page);
+        if !self.swap_cache.has(page) {
+            self.cache_taken(page);
         }
         self.pages.set(page, READ_AHEAD);
         self.left.push_back(page);
@@ -33,8 +33,8 @@ impl Pager {
         let spare = (self.reserve + self.read_ahead.capacity()).saturating_sub(needed);
         while self.left.len() > spare {
             let Some(page) = self.left.pop_front() else { break };
-            self.pages.clear(page, PRESENT | ASIDE | READ_AHEAD);
-            self.aside.remove(page);
+            self.pages.clear(page, PRESENT | IN_SWAP_CACHE | READ_AHEAD);
+            self.swap_cache.remove(page);
             self.counts.resident_pages -= 1;
         }
     }

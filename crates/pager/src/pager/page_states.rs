@@ -4,7 +4,7 @@ use clockhand_policy::PageId;
 
 use crate::store::Slot;
 
-/// The page's content is in the memory file, or aside.
+/// The page's content is in the memory file, or in the swap cache.
 pub(super) const PRESENT: u8 = 1;
 /// Mapped bits: the program has a translation.
 pub(super) const MAPPED: u8 = 2;
@@ -19,8 +19,8 @@ pub(super) const UNMAPPING: u8 = 32;
 
 /// The page's content was read ahead, or has left and is still in memory, and no frame of the policy holds it.
 pub(super) const READ_AHEAD: u8 = 64;
-/// Sensed bits: the page's content is aside, and not in the memory file.
-pub(super) const ASIDE: u8 = 128;
+/// Sensed bits: the page's content is in the swap cache, and not in the memory file.
+pub(super) const IN_SWAP_CACHE: u8 = 128;
 
 /// What the pager knows of each page of the program, beyond what the policy's memory knows.
 pub(super) struct PageStates {

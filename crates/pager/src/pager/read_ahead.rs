@@ -1,10 +1,11 @@
 //! Pages that are read ahead, together with a page that the program waits for.
 //!
 //! Prefetched pages are in memory but in no frame of the policy, which does not know of them. An access to one is a
-//! miss that needs no read. Four predictors choose them. *Slots*: pages that left together are likely to be wanted
-//! together, and the drive reads neighbouring slots in one operation. [Streams]: the next page of a sequential stream.
-//! [Trails]: a pointer leads to it. [Offsets]: it lies at a recurring distance. A drive reads eight pages from anywhere
-//! in hardly twice the time of one. The number grows when prefetched pages are used and shrinks when they are not.
+//! miss that needs no read. Four predictors choose them. *Slots* choose pages that left together: they are likely to be
+//! wanted together, and the drive reads neighbouring slots in one operation. The next page of a sequential stream comes
+//! from [Streams], a page that a pointer leads to from [Trails], and one at a recurring distance from [Offsets]. A
+//! drive reads eight pages from anywhere in hardly twice the time of one. The number grows when prefetched pages are
+//! used and shrinks when they are not.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,7 +14,7 @@ use std::time::Instant;
 use clockhand_policy::{Frames, PageId};
 
 use super::offsets::{Expected, Offsets};
-use super::page_states::{ASIDE, IN_FLIGHT, PRESENT, READ_AHEAD};
+use super::page_states::{IN_FLIGHT, IN_SWAP_CACHE, PRESENT, READ_AHEAD};
 use super::trails::Trails;
 use super::window::{StreamId, Streams, Window};
 use super::{PAGE_BYTES, Pager};
@@ -107,7 +108,7 @@ impl Reading {
 
     /// Returns whether the page that the program waits for may have been read while the others are still read. It is
     /// likely to want one of the others at once if they are neighbours, or pointers lead to them, and would wait again.
-    fn may_trail(&self) -> bool {
+    fn may_go_on(&self) -> bool {
         matches!(self.state, State::UnderWay)
             && !self.others.is_empty()
             && self.others.iter().all(|other| other.guess.expected.is_some())
@@ -173,13 +174,13 @@ impl ReadAhead {
         at.and_then(|at| self.waiting.remove(at));
     }
 
-    /// How many pages of zeros to offer together, the one that the program waits for included.
+    /// How many pages of zeros to expose together, the one that the program waits for included.
     pub(super) fn zeros_together(&self, page: PageId, is_upwards: bool) -> usize {
         self.zeros[usize::from(is_upwards)].pages_together(page.0, self.capacity)
     }
 
-    /// So many pages of zeros are offered together.
-    pub(super) fn zeros_are_offered(&mut self, page: PageId, is_upwards: bool, together: usize) {
+    /// So many pages of zeros are exposed together.
+    pub(super) fn zeros_were_exposed(&mut self, page: PageId, is_upwards: bool, together: usize) {
         self.zeros[usize::from(is_upwards)].moves(page.0, together);
     }
 
@@ -206,7 +207,7 @@ impl Pager {
     /// have been read.
     pub(super) fn begin_reading(&mut self, page: PageId, slot: Slot) -> Reading {
         // A store reads for one at a time.
-        for reading in self.early.iter_mut().chain(&mut self.trailing) {
+        for reading in self.early.iter_mut().chain(&mut self.background_read) {
             reading.end(&mut *self.store);
         }
         let others = self.likely_with(page, slot);
@@ -228,7 +229,7 @@ impl Pager {
     }
 
     /// The same when frames have been made free already.
-    pub(super) fn begin_reading_late(
+    pub(super) fn begin_reading_in_freed_frames(
         &mut self,
         page: PageId,
         slot: Slot,
@@ -249,14 +250,15 @@ impl Pager {
         result
     }
 
-    /// Waits for what has been read, or only for the page that the program waits for: then the others [trail](Self::end_trailing).
+    /// Waits for what has been read, or only for the page that the program waits for: then the others [go on](Self::end_background_read).
     /// If the pages could not be read together, the one that the program waits for is read alone.
     pub(super) fn end_reading(&mut self, reading: Reading) -> Result<(), PagerError> {
-        let may_trail = self.offers.is_some() && self.trailing.is_none() && reading.may_trail();
-        if may_trail && self.store.end_read_of(reading.slot) {
+        let may_go_on =
+            self.silent.is_some() && self.background_read.is_none() && reading.may_go_on();
+        if may_go_on && self.store.end_read_of(reading.slot) {
             self.counts.read_operations += 1;
             self.counts.bytes_read += PAGE_BYTES;
-            self.trailing = Some(reading);
+            self.background_read = Some(reading);
             return Ok(());
         }
         let (page, slot, mut others, mut read) = reading.ended(&mut *self.store);
@@ -278,9 +280,9 @@ impl Pager {
         self.have_been_read(others)
     }
 
-    /// Waits for the pages that trail behind one that the program has already: before anything else is done.
-    pub(super) fn end_trailing(&mut self) -> Result<(), PagerError> {
-        let Some(reading) = self.trailing.take() else { return Ok(()) };
+    /// Waits for the pages read beside one that the program has already: before anything else is done.
+    pub(super) fn end_background_read(&mut self) -> Result<(), PagerError> {
+        let Some(reading) = self.background_read.take() else { return Ok(()) };
         let (_, _, others, read) = self.wait_for_read(|pager| reading.ended(&mut *pager.store));
         self.read_ahead.under_way -= others.len();
         if read.is_ok() {
@@ -299,7 +301,7 @@ impl Pager {
         }
         self.counts.pages_read_ahead += others.len() as u64;
         self.counts.bytes_read += PAGE_BYTES * others.len() as u64;
-        self.offer(others.into_iter().map(|other| other.page).collect())
+        self.expose(others.into_iter().map(|other| other.page).collect())
     }
 
     /// Waits for what is being read, and leaves nothing behind.
@@ -326,10 +328,10 @@ impl Pager {
         others
     }
 
-    /// Tells whether a page could be read now, and from where. A page that is aside and not in memory is being read; a
+    /// Tells whether a page could be read now, and from where. A page that is in the swap cache and not in memory is being read; a
     /// discovered page that has left again is about to be.
     fn slot_to_read(&self, page: PageId) -> Option<Slot> {
-        let is_absent = !self.pages.has(page, PRESENT | IN_FLIGHT | ASIDE);
+        let is_absent = !self.pages.has(page, PRESENT | IN_FLIGHT | IN_SWAP_CACHE);
         self.pages.slot(page).filter(|_| is_absent && !self.is_discovered(page))
     }
 
@@ -412,7 +414,9 @@ impl Pager {
             let loaded = frames.map(|frame| self.memory.frames().page(frame));
             let waiting = self.read_ahead.waiting.iter().map(|waiting| waiting.page);
             let mut pages: Vec<_> = loaded.chain(waiting).collect();
-            pages.retain(|&page| self.pages.has(page, PRESENT) && !self.pages.has(page, ASIDE));
+            pages.retain(|&page| {
+                self.pages.has(page, PRESENT) && !self.pages.has(page, IN_SWAP_CACHE)
+            });
             pages.sort_unstable();
             pages
         };
@@ -439,8 +443,8 @@ impl Pager {
     /// Where to read a page's content to.
     fn place_to_read(&mut self, page: PageId) -> PageAddress {
         if self.is_sensed() {
-            self.pages.set(page, ASIDE);
-            return self.aside.place(page).address();
+            self.pages.set(page, IN_SWAP_CACHE);
+            return self.swap_cache.place(page).address();
         }
         self.program.address(page)
     }
@@ -448,8 +452,8 @@ impl Pager {
     /// A partial read is worthless.
     fn has_not_been_read(&mut self, page: PageId) -> Result<(), PagerError> {
         if self.is_sensed() {
-            self.pages.clear(page, ASIDE);
-            self.aside.remove(page);
+            self.pages.clear(page, IN_SWAP_CACHE);
+            self.swap_cache.remove(page);
             return Ok(());
         }
         Ok(self.program.forget(page, 1)?)
@@ -464,8 +468,8 @@ impl Pager {
     pub(super) fn use_read_ahead(&mut self, page: PageId) {
         self.pages.clear(page, READ_AHEAD);
         let is_zeros = self.pages.slot(page).is_none();
-        // It has left, or is late.
-        if self.offers.is_some() && self.pages.has(page, ASIDE) {
+        // It has left, or refaults.
+        if self.silent.is_some() && self.pages.has(page, IN_SWAP_CACHE) {
             self.left.retain(|&left| left != page);
             self.counts.pages_rescued += 1;
             return;
@@ -480,9 +484,9 @@ impl Pager {
         }
     }
 
-    /// The number of frames of pages that were prefetched, left late, or are being read beside a wanted one.
+    /// The number of frames of pages that were prefetched, refault, or are being read beside a wanted one.
     pub(super) fn frames_ahead(&self) -> usize {
-        self.read_ahead.waiting.len() + self.late_pages() + self.read_ahead.under_way
+        self.read_ahead.waiting.len() + self.refaulting_pages() + self.read_ahead.under_way
     }
 
     /// Drops the pages that have waited longest, for those being read and for `others` more, but not the one being
@@ -497,12 +501,12 @@ impl Pager {
         Ok(())
     }
 
-    /// Drops a page that waits to be accessed. If it has been written in its last moment it is late.
+    /// Drops a page that waits to be accessed. If it has been written in its last moment it refaults.
     pub(super) fn drop_ahead(&mut self, page: PageId) -> Result<(), PagerError> {
-        let is_late = self.take_clean(page)?;
+        let refaults = self.take_clean(page)?;
         self.read_ahead.remove(page);
-        if is_late {
-            self.keep_late(page);
+        if refaults {
+            self.keep_for_refault(page);
             return Ok(());
         }
         self.counts.pages_read_in_vain += u64::from(self.pages.slot(page).is_some());

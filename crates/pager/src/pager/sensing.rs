@@ -6,7 +6,7 @@
 use clockhand_policy::{Frame, Frames, HitBits, Op, PageId};
 
 use super::Pager;
-use super::page_states::{ASIDE, IN_FLIGHT, PRESENT, WRITABLE};
+use super::page_states::{IN_FLIGHT, IN_SWAP_CACHE, PRESENT, WRITABLE};
 use crate::parts::{Event, PagerError};
 use crate::watchdog::{Waits, during};
 
@@ -98,12 +98,12 @@ impl Pager {
 
     /// Lets the program reach a page, and go on.
     pub(super) fn give(&mut self, page: PageId, writable: bool) -> Result<(), PagerError> {
-        if self.pages.has(page, ASIDE) {
-            self.program.fill(page, self.aside.content(page), writable)?;
-            self.pages.clear(page, ASIDE);
+        if self.pages.has(page, IN_SWAP_CACHE) {
+            self.program.fill(page, self.swap_cache.content(page), writable)?;
+            self.pages.clear(page, IN_SWAP_CACHE);
             // Its write may be under way.
             if !self.pages.has(page, IN_FLIGHT) {
-                self.aside.remove(page);
+                self.swap_cache.remove(page);
             }
         } else if writable {
             self.program.allow_writes(page)?;
@@ -126,14 +126,14 @@ impl Pager {
     }
 
     /// A page that is being written leaves: only the copy that is written stays.
-    pub(super) fn put_aside(&mut self, page: PageId) -> Result<(), PagerError> {
+    pub(super) fn put_in_swap_cache(&mut self, page: PageId) -> Result<(), PagerError> {
         debug_assert!(self.pages.has(page, PRESENT), "what is written has content");
-        if self.pages.has(page, ASIDE) {
+        if self.pages.has(page, IN_SWAP_CACHE) {
             return Ok(());
         }
         self.program.forget(page, 1)?;
         self.pages.clear(page, WRITABLE);
-        self.pages.set(page, ASIDE);
+        self.pages.set(page, IN_SWAP_CACHE);
         Ok(())
     }
 
@@ -148,7 +148,7 @@ impl Pager {
         let mut pages = self.memory.frames_mut().order_drops();
         let is_within_reach = |&page: &PageId| {
             self.pages.has(page, PRESENT)
-                && !self.pages.has(page, ASIDE)
+                && !self.pages.has(page, IN_SWAP_CACHE)
                 && self.memory.frame_of(page) != Frame::NONE
         };
         pages.retain(is_within_reach);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use clockhand_policy::{Frame, Frames, PageId};
 
-use super::page_states::{ASIDE, IN_FLIGHT, PRESENT, PageStates};
+use super::page_states::{IN_FLIGHT, IN_SWAP_CACHE, PRESENT, PageStates};
 use super::{PAGE_BYTES, Pager};
 use crate::any_memory::AnyMemory;
 use crate::parts::{Event, InitialPages, PagerError};
@@ -74,17 +74,17 @@ impl Pager {
     /// Queues a page to be written, and keeps room in the reserve for one more eviction.
     fn enqueue(&mut self, page: PageId, then: Then) -> Result<(), PagerError> {
         // If the page is queued already, one write serves both.
-        self.withdraw_page(page);
+        self.cancel_write(page);
         // A write under way holds the page's content from before it was changed.
         while self.pages.has(page, IN_FLIGHT) {
             self.reap(true)?;
         }
         // The content does not change from here until its write has started. Pages that leave are taken away later,
         // several together.
-        let leaves_later = self.offers.is_some()
+        let leaves_later = self.silent.is_some()
             && then == Then::Leaves
             && self.reserve > 0
-            && !self.pages.has(page, ASIDE);
+            && !self.pages.has(page, IN_SWAP_CACHE);
         if !leaves_later && self.take_content(page, then)? {
             self.spare(page);
             return Ok(());
@@ -124,7 +124,7 @@ impl Pager {
     /// together is left, since the program may want a page again.
     pub(super) fn depart_while_reading(&mut self) -> Result<(), PagerError> {
         let kept = self.cluster_pages() / 2;
-        if self.offers.is_none() || self.write_queue.waiting.len() <= kept {
+        if self.silent.is_none() || self.write_queue.waiting.len() <= kept {
             return Ok(());
         }
         let leaving = self.leaving();
@@ -145,9 +145,9 @@ impl Pager {
         if departing == Departing::Unwanted {
             self.find_wanted(&mut leaving);
         }
-        self.take_aside(&leaving)?;
+        self.take_to_swap_cache(&leaving)?;
         for page in leaving {
-            if self.aside.content(page).is_zeros() {
+            if self.swap_cache.content(page).is_zeros() {
                 self.write_queue.waiting.retain(|&waiting| waiting != page);
                 self.pages.clear(page, IN_FLIGHT);
                 // The page whose write is only being prepared has not been counted as evicted yet, and leaves at once, unless the
@@ -178,52 +178,52 @@ impl Pager {
     /// Takes the content of a page that is to be written; returns whether it is zeros. With sensed bits a copy is written,
     /// since the page may leave at once.
     fn take_content(&mut self, page: PageId, then: Then) -> Result<bool, PagerError> {
-        if self.pages.has(page, ASIDE) {
+        if self.pages.has(page, IN_SWAP_CACHE) {
             self.forbid_writes(page)?;
-            return Ok(self.aside.content(page).is_zeros());
+            return Ok(self.swap_cache.content(page).is_zeros());
         }
-        if self.offers.is_some() && then == Then::Leaves {
+        if self.silent.is_some() && then == Then::Leaves {
             // Writes cannot be held up, so that only the page that has gone is what was written last.
-            self.take_aside(&[page])?;
-            return Ok(self.aside.content(page).is_zeros());
+            self.take_to_swap_cache(&[page])?;
+            return Ok(self.swap_cache.content(page).is_zeros());
         }
         self.forbid_writes(page)?;
         if !self.is_sensed() {
             // SAFETY: the page has content.
             return Ok(unsafe { self.program.address(page).is_zeros() });
         }
-        let copy = self.aside.place(page);
+        let copy = self.swap_cache.place(page);
         self.program.copy_content(page, copy)?;
         let is_zeros = copy.is_zeros();
         if is_zeros {
-            self.aside.remove(page);
+            self.swap_cache.remove(page);
         }
         Ok(is_zeros)
     }
 
     /// The copy of a page, if it has one, is not going to be written.
     fn forget_copy(&mut self, page: PageId) {
-        if !self.pages.has(page, ASIDE) {
-            self.aside.remove(page);
+        if !self.pages.has(page, IN_SWAP_CACHE) {
+            self.swap_cache.remove(page);
         }
     }
 
-    pub(super) fn withdraw_page(&mut self, page: PageId) {
+    pub(super) fn cancel_write(&mut self, page: PageId) {
         if self.pages.has(page, IN_FLIGHT) {
-            self.withdraw(|waiting, _| waiting == page);
+            self.cancel_writes(|waiting, _| waiting == page);
         }
     }
 
     /// Removes the chosen pages from the queue: the program has freed them, or they will be written later.
-    pub(super) fn withdraw(&mut self, is_chosen: impl Fn(PageId, &dyn AnyMemory) -> bool) {
-        let Self { write_queue, pages, counts, preparing, memory, aside, .. } = self;
+    pub(super) fn cancel_writes(&mut self, is_chosen: impl Fn(PageId, &dyn AnyMemory) -> bool) {
+        let Self { write_queue, pages, counts, preparing, memory, swap_cache, .. } = self;
         write_queue.waiting.retain(|&page| {
             if !is_chosen(page, &**memory) {
                 return true;
             }
             pages.clear(page, IN_FLIGHT);
-            if !pages.has(page, ASIDE) {
-                aside.remove(page);
+            if !pages.has(page, IN_SWAP_CACHE) {
+                swap_cache.remove(page);
             }
             // A page whose write is only being prepared has not been counted as evicted yet.
             counts.pages_not_written += u64::from(*preparing != Some(page));
@@ -261,11 +261,11 @@ impl Pager {
     /// queued, and becomes dirty as soon as the protection is lifted.
     fn start_writes(&mut self, departing: Departing) -> Result<(), PagerError> {
         let preparing = self.preparing;
-        self.withdraw(|page, memory| {
+        self.cancel_writes(|page, memory| {
             let frame = memory.frame_of(page);
             preparing != Some(page) && frame != Frame::NONE && memory.frames().is_dirty(frame)
         });
-        if self.offers.is_some() {
+        if self.silent.is_some() {
             self.depart(self.leaving(), departing)?;
         }
         let mut waiting = std::mem::take(&mut self.write_queue.waiting);
@@ -276,10 +276,12 @@ impl Pager {
         if pages.is_empty() {
             return Ok(());
         }
-        let (is_sensed, aside, program) = (self.decision.is_some(), &mut self.aside, &self.program);
-        let address = |page| if is_sensed { aside.address(page) } else { program.address(page) };
+        let (is_sensed, swap_cache, program) =
+            (self.decision.is_some(), &mut self.swap_cache, &self.program);
+        let address =
+            |page| if is_sensed { swap_cache.address(page) } else { program.address(page) };
         let writes = place(&mut *self.store, &mut self.pages, address, pages);
-        // SAFETY: a page in flight keeps its content in the memory file, or aside, until the write has finished:
+        // SAFETY: a page in flight keeps its content in the memory file, or in the swap cache, until the write has finished:
         // `leave` is called for it only by `write_finished`, and `discard` waits for its write.
         let started = writes.and_then(|writes| unsafe { self.store.start_write(&writes) });
         let ticket = started.map_err(|source| {
@@ -323,7 +325,7 @@ impl Pager {
             self.pages.clear(page, IN_FLIGHT);
             if self.reserve > 0 && self.memory.frame_of(page) == Frame::NONE {
                 self.write_queue.evicted -= 1;
-                self.let_go(page)?;
+                self.release(page)?;
             }
             self.forget_copy(page);
         }

@@ -76,9 +76,9 @@ impl SwapFile {
     ///
     /// # Errors
     ///
-    /// If it is not a regular file, belongs to another user, has other names, may be read or written by others, is neither
-    /// empty nor begins with the header of a swap file, is locked by another run, or cannot be opened or written; and if
-    /// the limit leaves no room for a page.
+    /// If it is not a regular file, belongs to another user, has other names, or may be read or written by others. If
+    /// it is not empty and does not begin with the header of a swap file, is locked by another run, or cannot be opened
+    /// or written. If the limit leaves no room for a page.
     pub fn open(path: &Path, limit_bytes: Option<u64>) -> Result<SwapFile, StoreError> {
         let limit_slots = limit_in_slots(limit_bytes)?;
         let path = std::path::absolute(path).map_err(failed("name", path))?;

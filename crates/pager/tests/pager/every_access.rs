@@ -15,13 +15,13 @@ use crate::model::{ModelMemory, ModelStore, Source};
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Only accesses to pages that are leaving, and can still be reached, are left out: they are discovered late.
+    /// Only accesses to pages that are leaving, and can still be reached, are left out: they are discovered later.
     #[test]
     fn with_sensed_bits_the_pager_decides_as_if_it_saw_every_access(
         accesses in prop::collection::vec((prop_oneof![3 => 0..6u32, 2 => 0..PAGES], any::<bool>()), 1..300),
         frames in 1u32..12, reserve in 0u32..9, ahead in 0u32..10, pace in any::<u64>(), shows_writes in any::<bool>(),
     ) {
-        // Offered pages are discovered late, too, and in the order of the pages.
+        // Exposed pages are discovered later, too, and in the order of the pages.
         let (source, ahead) = if shows_writes { (Source::SensedWrites, 0) } else { (Source::Sensed, ahead) };
         // A period counts the references that are seen, and these kernels' lists depend on the order in which accesses are.
         let is_left_out = |policy: &String| policy.contains("period=") || policy.starts_with("linux24");

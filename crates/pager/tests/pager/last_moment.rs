@@ -42,19 +42,19 @@ fn a_page_that_was_seen_read_and_is_written_in_its_last_moment_keeps_the_write()
     write(&memory, pager, 10, 0);
     read(&memory, pager, 1);
     write(&memory, pager, 2, 2);
-    assert!(memory.allows(PageId(3), Op::Read), "page 3 is offered");
+    assert!(memory.allows(PageId(3), Op::Read), "page 3 is exposed");
     write(&memory, pager, 3, 3);
-    // It is accessed before it has gone, which is discovered when page 2 leaves. Pages 5 to 7 are offered.
+    // It is accessed before it has gone, which is discovered when page 2 leaves. Pages 5 to 7 are exposed.
     assert!(memory.allows(PageId(10), Op::Read), "page 10 is still there");
     write(&memory, pager, 4, 4);
     // Page 5 is read unasked, which is seen before the fork.
-    assert!(memory.allows(PageId(LATE), Op::Read), "page 5 is offered");
-    // Page 10 is loaded first. It has gone by then, and is zeros, so that page 11 is offered beside it, in place of page 5.
+    assert!(memory.allows(PageId(LATE), Op::Read), "page 5 is exposed");
+    // Page 10 is loaded first. It has gone by then, and is zeros, so that page 11 is exposed beside it, in place of page 5.
     let thread = memory.clone();
     let mut is_written = false;
     memory.before_a_page_is_taken(move |page| {
         if page == PageId(LATE) && !is_written {
-            assert!(thread.allows(page, Op::Write), "the page is offered");
+            assert!(thread.allows(page, Op::Write), "the page is exposed");
             thread.write(page, 55);
             is_written = true;
         }

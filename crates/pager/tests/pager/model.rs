@@ -276,7 +276,7 @@ impl ProgramMemory for ModelMemory {
         Ok(())
     }
 
-    fn offer(&mut self, first: PageId, contents: &[&Page]) -> io::Result<()> {
+    fn fill_unmapped(&mut self, first: PageId, contents: &[&Page]) -> io::Result<()> {
         self.forbid_writes(first, contents.len() as u32)?;
         let mut mmu = self.mmu();
         assert!(mmu.shows_writes, "the access would not be seen");

@@ -320,7 +320,7 @@ fn the_kernel_reads_and_writes_a_region_in_system_calls() {
 fn a_policy_that_must_be_told_of_hits_is_refused() {
     let refusal =
         |policy: &str, frames| settings(policy, frames, 0).check().expect_err("it cannot page");
-    assert!(refusal("lru", 64).starts_with("lru must be told of every hit"));
+    assert!(refusal("lru", 64).starts_with("lru needs every hit"));
     assert!(refusal("min", 64).starts_with("min must know the future"));
     assert!(refusal("clock", 15).contains("fewer than 16"));
 }

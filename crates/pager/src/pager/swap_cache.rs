@@ -1,4 +1,4 @@
-//! Contents of pages that are in memory, but not where the program could reach them.
+//! The swap cache: contents of pages in memory that the program cannot reach.
 //!
 //! With sensed bits the kernel makes translations by itself wherever the memory file has content. So a page that left and
 //! one that was read ahead must not be in the file, and a page that is being read must appear there as a whole.
@@ -13,12 +13,12 @@ const MOST_SPARE: usize = 256;
 
 /// Contents by page. Nothing iterates over them.
 #[derive(Default)]
-pub(super) struct Aside {
+pub(super) struct SwapCache {
     contents: FxHashMap<PageId, Box<Page>>,
     spare: Vec<Box<Page>>,
 }
 
-impl Aside {
+impl SwapCache {
     /// A place for the content of a page, instead of any other that it has here. Its bytes are undefined.
     pub(super) fn place(&mut self, page: PageId) -> &mut Page {
         self.remove(page);
@@ -44,12 +44,12 @@ impl Aside {
 
     /// The same, to change it.
     pub(super) fn content(&mut self, page: PageId) -> &mut Page {
-        self.contents.get_mut(&page).expect("the page has content aside")
+        self.contents.get_mut(&page).expect("the page has content in the swap cache")
     }
 
     /// The content of a page that has some here.
     pub(super) fn at(&self, page: PageId) -> &Page {
-        self.contents.get(&page).expect("the page has content aside")
+        self.contents.get(&page).expect("the page has content in the swap cache")
     }
 
     /// Returns whether a page has content here.
