@@ -15,7 +15,7 @@ RULES = 10
 CHOOSES = "chooses pages that are in memory"
 SEVERAL = "chooses several pages in a row, each once"
 PINNED = "passes over pinned pages and leaves their bits alone"
-ANEW = "starts anew in each memory, and chooses the same pages again"
+ANEW = "starts afresh in each memory, and chooses the same pages again"
 
 BROKEN = {
     "it never forgets its victims": (

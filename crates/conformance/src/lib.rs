@@ -103,7 +103,7 @@ const ALONE: Beside = Beside { pins: false, drops: false, write_backs: false, ba
 const ALL: &[Pattern] = &[Pattern::Random, Pattern::Loop, Pattern::Scan];
 
 /// Whatever pattern and memory: the second run of each trial shows it.
-const SAME_AGAIN: &str = "starts anew in each memory, and chooses the same pages again";
+const SAME_AGAIN: &str = "starts afresh in each memory, and chooses the same pages again";
 /// Whatever is pinned.
 const PINNED: &str = "passes over pinned pages and leaves their bits alone";
 
@@ -195,7 +195,7 @@ pub fn check<S: Subject>(
     is_cancelled: impl Fn() -> bool,
 ) -> Result<Option<Conformance>, S::Error> {
     let mut conformance = Conformance { kept: Vec::new(), broken: None };
-    let mut started_anew = KeptRule { rule: SAME_AGAIN, memories: 0, references: 0 };
+    let mut started_afresh = KeptRule { rule: SAME_AGAIN, memories: 0, references: 0 };
     for rule in RULES {
         let mut kept = KeptRule { rule: rule.rule, memories: 0, references: 0 };
         for trial in trials(rule) {
@@ -208,14 +208,14 @@ pub fn check<S: Subject>(
                 conformance.broken = Some(broken);
                 return Ok(Some(conformance));
             }
-            for kept in [&mut kept, &mut started_anew] {
+            for kept in [&mut kept, &mut started_afresh] {
                 kept.memories += 1;
                 kept.references += REFERENCES;
             }
         }
         conformance.kept.push(kept);
     }
-    conformance.kept.push(started_anew);
+    conformance.kept.push(started_afresh);
     Ok(Some(conformance))
 }
 

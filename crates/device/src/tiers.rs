@@ -232,8 +232,8 @@ impl MemoryTiers {
         for &(option, value) in &selection.options {
             let fault = |problem| DeviceError::Option { device: target.to_owned(), problem };
             let place = place_of(option).map_err(fault)?;
-            let told = |problem| fault(format!("{option}={value}: {problem}"));
-            profile.values[place] = Some(parsed(place, value).map_err(told)?);
+            let named = |problem| fault(format!("{option}={value}: {problem}"));
+            profile.values[place] = Some(parsed(place, value).map_err(named)?);
         }
         Ok(MemoryTiers::of(name, target.to_owned(), profile))
     }

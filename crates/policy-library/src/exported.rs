@@ -48,7 +48,7 @@ pub fn bit_driven<P: BitDriven + Cataloged>() -> abi::Policy {
             "a library's policy is not told of first accesses and calls"
         );
     }
-    policy::<P>(abi::BIT_DRIVEN, not_told)
+    policy::<P>(abi::BIT_DRIVEN, unheard)
 }
 
 /// An access-driven policy.
@@ -254,7 +254,7 @@ fn op(is_write: bool) -> Op {
 }
 
 /// The hits of bit-driven policies, which they do not see.
-unsafe extern "C" fn not_told(
+unsafe extern "C" fn unheard(
     _: Made,
     _: bool,
     _: u32,

@@ -75,7 +75,9 @@ impl Library {
         let kind = match policy.kind {
             abi::BIT_DRIVEN => Kind::BitDriven,
             abi::ACCESS_DRIVEN => Kind::AccessDriven,
-            other => return Err(format!("its kind is {other}, which there is not; build it anew")),
+            other => {
+                return Err(format!("its kind is {other}, which there is not; build it again"));
+            }
         };
         let page: String = text(policy.page)?.lines().map(|line| format!("//! {line}\n")).collect();
         let entry = Entry {
@@ -101,7 +103,7 @@ impl Library {
         let given = match policy.parameter_count {
             0 => &[],
             count if count > MOST_PARAMETERS || policy.parameters.is_null() => {
-                return Err("its parameters cannot be; build it anew".to_owned());
+                return Err("its parameters cannot be; build it again".to_owned());
             }
             // SAFETY: the table says how many there are.
             count => unsafe { std::slice::from_raw_parts(policy.parameters, count as usize) },
@@ -151,7 +153,7 @@ fn opened(copy: OwnedFd) -> Result<*const abi::Library, String> {
     // SAFETY: this name is kept for a function of this type.
     let table = unsafe { std::mem::transmute::<*mut libc::c_void, abi::Entrance>(entrance)() };
     if table.is_null() {
-        Err("it gives no table of policies; build it anew".to_owned())
+        Err("it gives no table of policies; build it again".to_owned())
     } else {
         Ok(table)
     }
@@ -177,16 +179,16 @@ fn text(given: abi::Text) -> Result<&'static str, String> {
         return Ok("");
     }
     if given.start.is_null() || given.length > MOST_TEXT_BYTES {
-        return Err("one of its texts cannot be; build it anew".to_owned());
+        return Err("one of its texts cannot be; build it again".to_owned());
     }
     // SAFETY: the library says how many bytes it has, and that they stay.
     let bytes = unsafe { std::slice::from_raw_parts(given.start, given.length) };
-    str::from_utf8(bytes).map_err(|_| "one of its texts is not UTF-8; build it anew".to_owned())
+    str::from_utf8(bytes).map_err(|_| "one of its texts is not UTF-8; build it again".to_owned())
 }
 
 fn parameter(given: &abi::Parameter) -> Result<Parameter, String> {
     let name = text(given.name)?;
-    let wrong = || format!("its parameter {name} cannot be; build it anew");
+    let wrong = || format!("its parameter {name} cannot be; build it again");
     let ratio = |fraction: abi::Fraction| {
         Ratio::new(fraction.numerator.into(), fraction.denominator.into()).map_err(|_| wrong())
     };

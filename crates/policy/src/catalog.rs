@@ -66,14 +66,14 @@ pub fn built<P: Cataloged>(
     Ok(P::build(&settings, size))
 }
 
-/// What a policy must be told, which determines where it can be used.
+/// Input that a policy needs, which determines where it can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Told of faults only; can drive real memory.
+    /// Needs faults only; can drive real memory.
     BitDriven,
-    /// Told of every hit; simulation only.
+    /// Needs every hit; simulation only.
     AccessDriven,
-    /// Told of the future; simulation of recorded traces only.
+    /// Needs the future; simulation of recorded traces only.
     Offline,
 }
 
@@ -92,7 +92,7 @@ impl fmt::Display for Kind {
 pub struct Entry {
     /// What the policy's file says of it.
     pub description: Description,
-    /// What it must be told.
+    /// The input that it needs.
     pub kind: Kind,
     /// True if [`Memory::peek_victim`](crate::Memory::peek_victim) tells which page would leave.
     pub can_peek: bool,

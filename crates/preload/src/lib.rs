@@ -2,14 +2,14 @@
 //! the memory that a pager provides. Without [`clockhand_pager_protocol::SOCKET_VARIABLE`] in the environment every
 //! call goes to the C library, and nothing else happens.
 //!
-//! * `attach`: how a program comes to its memory, once in its life and once in each forked child.
-//! * `helper_thread`: the thread that drops translations for the pager and ends the program when the pager has ended.
-//! * `ranges`, `memory`: which pages of the memory are used, and for what; the heap and the mappings.
-//! * `interposed`: the functions that the program calls instead of the C library's.
-//! * `fork`, `private_copy`: a forked child gets a private copy, from the pager or, in a sandbox, without it.
-//! * `libraries`: which calls come from the C library itself, whose own small blocks stay outside the paged memory.
-//! * `address_space`: what the kernel says of the program's mappings.
-//! * `pager`, `system`, `sentence`: requests to the pager, system calls, and what is said on standard error.
+//! * `attach`: A program gets its memory, once in its life and once in each forked child.
+//! * `helper_thread`: The thread that drops translations for the pager and ends the program when the pager has ended.
+//! * `ranges`, `memory`: Used pages of the memory and their use; the heap and the mappings.
+//! * `interposed`: The functions that the program calls instead of the C library's.
+//! * `fork`, `private_copy`: A forked child gets a private copy, from the pager or, in a sandbox, without it.
+//! * `libraries`: Calls of the C library itself, whose own small blocks stay outside the paged memory.
+//! * `address_space`: The program's mappings according to the kernel.
+//! * `pager`, `system`, `sentence`: Requests to the pager, system calls, and sentences on standard error.
 //!
 //! Nothing here allocates through the C library or unwinds. The only thread-local storage is `errno` and one key of
 //! thread-specific data. The reason: the functions run inside `malloc`, between `fork` and its return, and on a thread

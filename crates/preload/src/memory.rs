@@ -120,7 +120,7 @@ unsafe fn with_ranges<T>(work: impl FnOnce(&mut RangeTable) -> T) -> T {
     work(unsafe { &mut *LOCKED.ranges.get() })
 }
 
-/// Whether something that cannot be paged has ever been mapped in the memory.
+/// True once something that cannot be paged has been mapped in the memory.
 static HAS_FOREIGN: AtomicBool = AtomicBool::new(false);
 
 /// Is all of this, which lies in the memory, something that the program has mapped there and that is not paged?

@@ -285,7 +285,7 @@ pub fn give_away(first_page: u32, pages: u32) -> bool {
     private_copy::is_in_use() || is_done(RequestKind::GiveAway, first_page, pages)
 }
 
-/// Whether the pager has done what is asked of it with these pages.
+/// True if the pager has carried out the request for these pages.
 fn is_done(kind: RequestKind, first_page: u32, pages: u32) -> bool {
     let request =
         Request { first_page: u64::from(first_page), pages: u64::from(pages), ..request(kind) };

@@ -84,7 +84,7 @@ impl RangeTable {
         (first < end).then(|| Range { first_page: first, pages: end - first, used_for })
     }
 
-    /// How many pages are free.
+    /// The number of free pages.
     pub fn free_pages(&self) -> u32 {
         self.pages - self.ranges().iter().map(|range| range.pages).sum::<u32>()
     }

@@ -13,17 +13,19 @@ use pythonize::{depythonize, pythonize};
 use crate::errors::exception;
 use crate::run::{Answer, resolved, trace_facts};
 use crate::simulation::{DeviceFacts, device_facts, policy_facts};
-use crate::supervision::Told;
+use crate::supervision::OnRows;
 
 pub(crate) fn run(
     _: &FileCacheOptions,
     experiment: &FileCacheExperiment,
     cells: Option<&[usize]>,
-    told: Told<'_, FileCacheRow>,
+    on_rows: OnRows<'_, FileCacheRow>,
     progress: &Arc<Progress>,
 ) -> Result<Answer<FileCacheRow, DeviceFacts>, SimError> {
-    let told = |position, rows: &Rows<FileCacheRow>| told(position, rows.clone().into_all());
-    let outcome = run_filecache_cells(experiment, &Selection { cells, told: &told }, progress)?;
+    let on_finished =
+        |position, rows: &Rows<FileCacheRow>| on_rows(position, rows.clone().into_all());
+    let outcome =
+        run_filecache_cells(experiment, &Selection { cells, on_finished: &on_finished }, progress)?;
     let block_bytes = experiment.block_sizes_bytes.first().copied().unwrap_or_default();
     let facts = |(name, device): (&String, &Device)| -> Result<DeviceFacts, SimError> {
         Ok(device_facts(name, device, &device.page_cost(block_bytes)?))

@@ -9,17 +9,19 @@ use clockhand_sim::{
 
 use crate::run::{Answer, resolved, trace_facts};
 use crate::simulation::{DeviceFacts, device_facts, policy_facts};
-use crate::supervision::Told;
+use crate::supervision::OnRows;
 
 pub(crate) fn run(
     _: &PageCacheSettings,
     experiment: &PageCacheExperiment,
     cells: Option<&[usize]>,
-    told: Told<'_, PageCacheRow>,
+    on_rows: OnRows<'_, PageCacheRow>,
     progress: &Arc<Progress>,
 ) -> Result<Answer<PageCacheRow, DeviceFacts>, SimError> {
-    let told = |position, rows: &Rows<PageCacheRow>| told(position, rows.clone().into_all());
-    let outcome = run_pagecache_cells(experiment, &Selection { cells, told: &told }, progress)?;
+    let on_finished =
+        |position, rows: &Rows<PageCacheRow>| on_rows(position, rows.clone().into_all());
+    let outcome =
+        run_pagecache_cells(experiment, &Selection { cells, on_finished: &on_finished }, progress)?;
     let device = &experiment.device;
     let mut devices = vec![device_facts(device, &outcome.device, &outcome.page_cost)];
     if let Some(of_files) = experiment.file_device.as_ref().filter(|other| *other != device) {

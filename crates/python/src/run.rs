@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use crate::errors::{ClockhandError, exception};
 use crate::simulation::{PolicyFacts, TraceFacts};
-use crate::supervision::{Told, supervised_rows};
+use crate::supervision::{OnRows, supervised_rows};
 use crate::trace::TraceSource;
 use crate::{filecache, pagecache, simulation, ssd, tier, translation};
 
@@ -87,7 +87,7 @@ type Plan<O, E> = fn(&O, Vec<TraceInput>, Option<usize>) -> Result<E, SimError>;
 /// Runs an experiment, or only the cells at the given positions of each trace. The callback gets the rows of each
 /// finished cell.
 type Run<O, E, R, A> =
-    fn(&O, &E, Option<&[usize]>, Told<'_, R>, &Arc<Progress>) -> Result<A, SimError>;
+    fn(&O, &E, Option<&[usize]>, OnRows<'_, R>, &Arc<Progress>) -> Result<A, SimError>;
 
 /// A call from Python.
 struct Asking<'py> {
@@ -130,8 +130,8 @@ impl<'py> Asking<'py> {
         let Asking { options, traces, jobs, watch, cells, on_rows } = self;
         let options: O = depythonize(&options)?;
         let experiment = plan(&options, traces, jobs).map_err(exception)?;
-        supervised_rows(py, watch, on_rows, move |progress, told| {
-            run(&options, &experiment, cells.as_deref(), told, progress)
+        supervised_rows(py, watch, on_rows, move |progress, on_rows| {
+            run(&options, &experiment, cells.as_deref(), on_rows, progress)
         })
     }
 }

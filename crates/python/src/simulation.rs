@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::errors::exception;
 use crate::run::{Resolved, resolved, trace_facts};
-use crate::supervision::Told;
+use crate::supervision::OnRows;
 use crate::trace::ReadFacts;
 
 #[derive(Serialize)]
@@ -156,7 +156,7 @@ pub(crate) fn run(
     _: &PagesOptions,
     experiment: &Experiment,
     _: Option<&[usize]>,
-    _: Told<'_, Row>,
+    _: OnRows<'_, Row>,
     progress: &Arc<Progress>,
 ) -> Result<SimulationFacts, SimError> {
     let outcome = clockhand_sim::simulate(experiment, progress)?;

@@ -19,7 +19,7 @@ use crate::errors::exception;
 use crate::latencies::write_latencies;
 use crate::run::{Resolved, resolved, trace_facts};
 use crate::simulation::{PolicyFacts, TraceFacts};
-use crate::supervision::Told;
+use crate::supervision::OnRows;
 
 /// All write buffers, as dictionaries.
 #[pyfunction]
@@ -241,26 +241,26 @@ impl DetailColumns {
 /// A row of which only some columns tell something, if they are listed.
 struct ShownRow {
     row: SsdRow,
-    told: Option<&'static [&'static str]>,
+    columns: Option<&'static [&'static str]>,
 }
 
 impl ShownRow {
     /// The row of a cell, and those of its intervals.
     fn of_cell(cell: &SsdCell) -> (Self, Vec<Self>) {
-        let told = cell.is_part.then_some(SsdRow::PART_COLUMNS);
-        let row = ShownRow { row: cell.row.clone(), told };
-        let shown = |row: &SsdRow| ShownRow { row: row.clone(), told: row.told_columns() };
+        let on_finished = cell.is_part.then_some(SsdRow::PART_COLUMNS);
+        let row = ShownRow { row: cell.row.clone(), columns };
+        let shown = |row: &SsdRow| ShownRow { row: row.clone(), columns: row.filled_columns() };
         (row, cell.intervals.iter().map(shown).collect())
     }
 }
 
 impl Serialize for ShownRow {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Some(told) = self.told else { return self.row.serialize(serializer) };
+        let Some(columns) = self.columns else { return self.row.serialize(serializer) };
         let mut values = serde_json::to_value(&self.row).map_err(serde::ser::Error::custom)?;
         if let Some(columns) = values.as_object_mut() {
             for (name, value) in columns {
-                if !told.contains(&name.as_str()) {
+                if !columns.contains(&name.as_str()) {
                     *value = serde_json::Value::Null;
                 }
             }
@@ -341,11 +341,12 @@ pub(crate) fn run(
     options: &SsdOptions,
     experiment: &SsdExperiment,
     cells: Option<&[usize]>,
-    told: Told<'_, WornRow>,
+    on_rows: OnRows<'_, WornRow>,
     progress: &Arc<Progress>,
 ) -> Result<SsdResult, SimError> {
-    let told = |position, cell: &SsdCell| told(position, WornRow::of_cell(cell));
-    let outcome = run_ssd_cells(experiment, &Selection { cells, told: &told }, progress)?;
+    let on_finished = |position, cell: &SsdCell| on_rows(position, WornRow::of_cell(cell));
+    let outcome =
+        run_ssd_cells(experiment, &Selection { cells, on_finished: &on_finished }, progress)?;
     let written = options.latencies.as_ref().map_or(Ok(()), |path| {
         write_latencies(path, &outcome.cells).map_err(|error| {
             format!("{path}: the latencies cannot be written ({error}); give another name")

@@ -89,7 +89,7 @@ pub(crate) fn show(py: Python<'_>, watch: Option<&Py<PyAny>>, progress: &Progres
 }
 
 /// Gets the position of a finished cell and all its rows.
-pub(crate) type Told<'a, R> = &'a (dyn Fn(usize, Vec<R>) + Sync);
+pub(crate) type OnRows<'a, R> = &'a (dyn Fn(usize, Vec<R>) + Sync);
 
 /// Runs `work` as [[`supervised`]] does, and calls `on_rows` now and then with the rows that `work` has finished. They
 /// are pairs of a cell's position and a row, all rows of a cell together, cells in any order. After an interruption the
@@ -104,7 +104,7 @@ where
     T: Send + 'static,
     E: Into<SimError> + Send + 'static,
     R: Serialize + Send + 'static,
-    W: FnOnce(&Arc<Progress>, Told<'_, R>) -> Result<T, E> + Send + 'static,
+    W: FnOnce(&Arc<Progress>, OnRows<'_, R>) -> Result<T, E> + Send + 'static,
 {
     let (sender, receiver) = mpsc::channel();
     let receiver = Mutex::new(receiver);

@@ -161,9 +161,9 @@ impl PreparedTrace {
     ) -> PyResult<()> {
         let (experiment, cells) = experiment_of(cells, &options, jobs)?;
         let prepared = Arc::clone(&self.0);
-        supervised_rows(py, watch, Some(on_rows), move |progress, told| {
+        supervised_rows(py, watch, Some(on_rows), move |progress, on_rows| {
             prepared.simulate(&experiment, &cells, progress, &|position, rows| {
-                told(position, rows.clone().into_all());
+                on_rows(position, rows.clone().into_all());
             })
         })
     }
@@ -200,9 +200,9 @@ pub(crate) fn simulate_sampled<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (experiment, cells) = experiment_of(cells, &options, jobs)?;
     let (input, page_bytes) = (trace.0.clone(), experiment.page_bytes);
-    let read = supervised_rows(py, watch, Some(on_rows), move |progress, told| {
-        let told = |position: usize, row: &Row| told(position, vec![row.clone()]);
-        clockhand_sim::simulate_sampled(&experiment, &input, &cells, progress, &told)
+    let read = supervised_rows(py, watch, Some(on_rows), move |progress, on_rows| {
+        let on_finished = |position: usize, row: &Row| on_rows(position, vec![row.clone()]);
+        clockhand_sim::simulate_sampled(&experiment, &input, &cells, progress, &on_finished)
     })?;
     Ok(pythonize(py, &PreparedFacts { page_bytes, trace: TraceFacts::from(&read) })?)
 }

@@ -16,7 +16,7 @@ use crate::catalogs::{NamedFacts, described};
 use crate::errors::exception;
 use crate::run::{Resolved, resolved, trace_facts};
 use crate::simulation::{PolicyFacts, TraceFacts};
-use crate::supervision::Told;
+use crate::supervision::OnRows;
 
 /// A profile of tiers, or the storage below: where the numbers come from.
 #[derive(Serialize)]
@@ -128,11 +128,13 @@ pub(crate) fn run(
     _: &TierOptions,
     experiment: &TierExperiment,
     cells: Option<&[usize]>,
-    told: Told<'_, CoursedRow>,
+    on_rows: OnRows<'_, CoursedRow>,
     progress: &Arc<Progress>,
 ) -> Result<TierFacts, SimError> {
-    let told = |position, cell: &TierResult| told(position, CoursedRow::of_cell(cell.clone()));
-    let outcome = run_tier_cells(experiment, &Selection { cells, told: &told }, progress)?;
+    let on_finished =
+        |position, cell: &TierResult| on_rows(position, CoursedRow::of_cell(cell.clone()));
+    let outcome =
+        run_tier_cells(experiment, &Selection { cells, on_finished: &on_finished }, progress)?;
     let storage = SourceFacts::of_storage(&experiment.storage, &outcome.storage);
     let (mut rows, mut intervals, mut courses) = (Vec::new(), Vec::new(), Vec::new());
     for cell in outcome.cells {

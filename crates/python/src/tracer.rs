@@ -15,7 +15,7 @@ pub(crate) fn become_followed(command: Vec<OsString>, tells: bool) -> String {
 }
 
 fn calls(tells: bool) -> Calls {
-    if tells { Calls::Told } else { Calls::Stopped }
+    if tells { Calls::Reported } else { Calls::Stopped }
 }
 
 /// Follows a child that becomes the program, and what that starts, until none is left; the log and the

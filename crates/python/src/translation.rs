@@ -9,17 +9,19 @@ use clockhand_sim::{
 
 use crate::run::{Answer, resolved, trace_facts};
 use crate::simulation::{DeviceFacts, device_facts, policy_facts};
-use crate::supervision::Told;
+use crate::supervision::OnRows;
 
 pub(crate) fn run(
     _: &TranslateOptions,
     experiment: &TranslateExperiment,
     cells: Option<&[usize]>,
-    told: Told<'_, TranslateRow>,
+    on_rows: OnRows<'_, TranslateRow>,
     progress: &Arc<Progress>,
 ) -> Result<Answer<TranslateRow, DeviceFacts>, SimError> {
-    let told = |position, rows: &Rows<TranslateRow>| told(position, rows.clone().into_all());
-    let outcome = run_translate_cells(experiment, &Selection { cells, told: &told }, progress)?;
+    let on_finished =
+        |position, rows: &Rows<TranslateRow>| on_rows(position, rows.clone().into_all());
+    let outcome =
+        run_translate_cells(experiment, &Selection { cells, on_finished: &on_finished }, progress)?;
     let devices = outcome.devices.iter();
     Ok(Answer {
         traces: trace_facts(&outcome.traces),

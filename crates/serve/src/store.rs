@@ -254,7 +254,7 @@ impl<D: Medium, N: Medium> Store<D, N> {
         let seq = early.unwrap_or_else(|| self.next_seq());
         let nvm = self.nvm.as_mut().expect("a buffer with NVM");
         nvm.write(page, seq, content).inspect_err(|error| self.fail("the NVM file", error))?;
-        self.let_go(page..page + 1);
+        self.release(page..page + 1);
         Ok(())
     }
 
@@ -283,7 +283,7 @@ impl<D: Medium, N: Medium> Store<D, N> {
             }
             done => done?,
         }
-        self.let_go(pages.clone());
+        self.release(pages.clone());
         let seq = self.next_seq();
         let stamp = self.disk_clock.dirtied();
         if let Some(nvm) = &mut self.nvm {

@@ -169,15 +169,17 @@ macro_rules! options {
                     $(#[doc = $doc])+
                     $name $(as $keyword)? $(in $key)? $(, $required)?: $value = $domain $(, $default)?;
                 )+
-                /// Begin to count after so many references (10000), a share of them (20%) or a time (10s); memory is full by then.
+                /// Begin to count after a number of references (10000), a share of them (20%) or a time (10s), when
+                /// memory is full.
                 ///
-                /// Counts begin after so many references, a share of them (``"20%"``) or a time (``"10s"``); memory is
-                /// full by then.
+                /// Counts begin after this number of references, share of them (``"20%"``) or time (``"10s"``), when
+                /// memory is full.
                 warm_up: Option<String> = $crate::options::Domain::Number;
-                /// A row for each so many references (10000) or each span of trace time (10ms, 2.5s), instead of one for the trace.
+                /// A row for each interval of references (10000) or of trace time (10ms, 2.5s), instead of one for the
+                /// trace.
                 ///
-                /// A row for each so many references, or each span of the trace's time (``"10ms"``), instead of one
-                /// for the trace; ``cells`` of the result has those.
+                /// A row for each interval, in references or in the trace's time (``"10ms"``), instead of one for
+                /// the trace; ``cells`` of the result has those.
                 every: Option<String> = $crate::options::Domain::Number;
             }
         }

@@ -1,10 +1,10 @@
-//! How a trace is read that is given by its path, and which of its requests are wanted.
+//! Options of reading a trace from its path, and the choice of its requests.
 
 use crate::options::{Domain, options};
 
 options! {
     @declared
-    /// What every command takes that reads traces, beside their paths.
+    /// Options of every command that reads traces, beside their paths.
     pub struct ReadingOptions {
         /// Format of the traces, or csv: and the columns of a table, such as
         /// csv:sep=;,op=cmd,address=lba*512,size=bytes,time=when:ms. See: clockhand formats csv.
@@ -12,9 +12,9 @@ options! {
         /// The name of their format (see :func:`clockhand.formats`), or the columns of a table; found by content if not
         /// given.
         trace_format: Option<String> = Domain::Format;
-        /// Take requests as reads where a trace does not tell their operation.
+        /// Take requests as reads if a trace does not tell their operation.
         ///
-        /// Whether requests are reads where a trace does not tell their operation; such traces are refused otherwise.
+        /// Take all requests as reads if a trace does not tell their operation; such traces are refused otherwise.
         assume_reads: bool = Domain::Flag;
         /// Take the reads or the writes alone, or only the pages of a captured program that would go to swap.
         ///
@@ -38,22 +38,22 @@ options! {
         /// What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing (the default where there are
         /// classes); ``"bus"``, a read; ``"fault"``, a write.
         view: Option<String> = Domain::Text;
-        /// Whether instruction fetches of such traces are part; yes if not given.
+        /// Keep the instruction fetches of such traces; yes if not given.
         ///
-        /// Whether the instruction fetches of such a trace are part of it; they are if not given.
+        /// Keep the instruction fetches of such a trace; true if not given.
         fetches: Option<bool> = Domain::Answer;
         /// Read all files, and those in folders, as one trace, in the order of time if they have times.
         ///
-        /// Whether all files, and those in folders, are one trace; each is a trace of its own if not.
+        /// Read all files, and those in folders, as one trace; otherwise each is a trace of its own.
         as_one: bool = Domain::Flag;
-        /// The order of --as-one. files: one after the other, as they are named.
+        /// Order of --as-one: time, or files, one after the other as they are named.
         ///
         /// Of files as one trace: ``"time"`` (if not given), where all have times, or ``"files"``, one after the other.
         order: Option<String> = Domain::Word { words: &["time", "files"] };
-        /// How much memory what is made of a trace may take, cells at work too; half of the machine's if not given.
+        /// Limit of memory for a trace and the cells at work on it; half of the machine's if not given.
         ///
-        /// How much memory what is made of the trace may take, such as ``"4GiB"``, at least 16 MiB; half of the machine's if not
-        /// given.
+        /// Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``, at least 16 MiB; half of the
+        /// machine's if not given.
         memory_limit: Option<String> = Domain::Text;
         /// Keep references in files in this folder, for traces that are larger than memory.
         ///

@@ -4,11 +4,11 @@
 //! one OR into the frame's state; everything that is counted is counted on faults, and hits are the rest.
 
 mod chunks;
+mod feed;
 mod groups;
 mod observer;
 #[cfg(test)]
 mod tests;
-mod told;
 
 use std::num::NonZeroU64;
 
@@ -26,11 +26,11 @@ use crate::{Progress, SimError};
 
 use chunks::CellChunks;
 pub(crate) use chunks::Runs;
+pub(crate) use feed::{ByAccess, ByExactBits, ByFuture, ByReference, Feed, first_op};
+use feed::{ByMappedBits, BySensedBits};
 pub use observer::GaugeSample;
 pub(crate) use observer::Observed;
 use observer::{Observer, Unobserved};
-pub(crate) use told::{ByAccess, ByExactBits, ByFuture, ByReference, Told, first_op};
-use told::{ByMappedBits, BySensedBits};
 
 /// Where read and write bits come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -192,8 +192,8 @@ impl Cell<'_> {
         admission: A,
         cuts: &Cuts,
     ) -> Result<Noted<(Counts, A::Seen)>, SimError> {
-        let is_told_all = !A::REFUSES || self.runs.are_single_references();
-        assert!(is_told_all, "an admission that refuses sees every reference");
+        let sees_all = !A::REFUSES || self.runs.are_single_references();
+        assert!(sees_all, "an admission that refuses sees every reference");
         assert_eq!(self.options.bits, Bits::Exact, "an admission comes with exact bits");
         let (noted, Unobserved) = self.replay_by(policy, Unobserved, admission, cuts)?;
         Ok(noted.map(|(counts, (), seen)| (counts, seen)))
@@ -250,12 +250,12 @@ struct CellVisitor<'a, O, A> {
 }
 
 impl<O: Observer, A: Admission> CellVisitor<'_, O, A> {
-    fn run<P: PagePolicy, T: Told<P>>(self, policy: P, told: T) -> Replayed<O, A> {
+    fn run<P: PagePolicy, T: Feed<P>>(self, policy: P, feed: T) -> Replayed<O, A> {
         let CellVisitor { cell, size, observer, admission, cuts } = self;
         let memory = Memory::new(size.frames, size.pages, policy);
         let counted = Counted::default();
         let options = cell.options;
-        let mut replay = Replay { memory, told, observer, admission, options, counted };
+        let mut replay = Replay { memory, feed, observer, admission, options, counted };
         let mut notes = Notes::at(cuts);
         match replay.memory.policy().period() {
             None => replay.run(cell, &mut notes)?,
@@ -295,7 +295,7 @@ impl<O: Observer, A: Admission> Visitor for CellVisitor<'_, O, A> {
 
 struct Replay<P, T, O, A> {
     memory: Memory<P>,
-    told: T,
+    feed: T,
     observer: O,
     admission: A,
     options: ReplayOptions,
@@ -313,17 +313,17 @@ struct Counted {
     write_backs: u64,
 }
 
-impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
+impl<P: PagePolicy, T: Feed<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
     /// Inlined with the ordinary fault in it, since calls, and what they save and restore, take longer than what is called.
     #[inline(always)]
     fn reference(&mut self, record: Record) {
         let page = PageId(record.page());
-        self.told.before(&mut self.memory);
+        self.feed.before(&mut self.memory);
         self.admission.referenced(page);
         let frame = self.memory.find(page);
         if let Some(frame) = frame {
             self.admission.hit(page);
-            self.told.hit(&mut self.memory, record, frame);
+            self.feed.hit(&mut self.memory, record, frame);
         } else if !self.replace(record) {
             self.fault(record);
         }
@@ -380,7 +380,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
         self.counted.misses += 1;
         self.counted.write_misses += u64::from(fault.op == Op::Write);
         self.admission.missed(fault.op, true);
-        self.told.rest(&mut self.memory, record, frame);
+        self.feed.rest(&mut self.memory, record, frame);
     }
 
     fn evict(&mut self, incoming: Record) {
@@ -430,7 +430,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
         let mut chunks = cell.chunks::<P>(ahead);
         while let Some(chunk) = chunks.next(notes.until_next(CHUNK_RECORDS))? {
             self.memory.take_more_pages(chunk.pages);
-            self.told.enter(chunk.run_lengths, chunk.next_use);
+            self.feed.enter(chunk.run_lengths, chunk.next_use);
             let mut ahead = chunk.ahead.chunks(LOOK_AHEAD_RECORDS);
             for block in chunk.records.chunks(block_records) {
                 if P::LOOKS_AHEAD {
@@ -464,7 +464,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
         let mut chunks = cell.chunks::<P>(0);
         while let Some(chunk) = chunks.next(notes.until_next(CHUNK_RECORDS))? {
             self.memory.take_more_pages(chunk.pages);
-            self.told.enter(chunk.run_lengths, chunk.next_use);
+            self.feed.enter(chunk.run_lengths, chunk.next_use);
             let mut lengths = chunk.run_lengths.into_iter().flat_map(RunLengths::iter);
             for &record in chunk.records {
                 let misses = self.counted.misses;
@@ -473,7 +473,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
                 left_in_period -= length;
                 if left_in_period == 0 {
                     let by_miss = length == 1 && self.counted.misses > misses;
-                    self.told.period_ended(&mut self.memory, by_miss);
+                    self.feed.period_ended(&mut self.memory, by_miss);
                     left_in_period = period;
                 }
             }
@@ -510,7 +510,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
             dirty_evictions,
             write_backs,
             flush_writes,
-            permission_faults: self.told.permission_faults(),
+            permission_faults: self.feed.permission_faults(),
         }
     }
 }

@@ -61,8 +61,8 @@ const BUFFER_BLOCK_PAGES: u32 = 64;
 /// Stands for no write buffer.
 const NO_BUFFER: &str = "none";
 
-/// What a policy takes a write to cost over a read where the drive's profile states no times: the ratio of the
-/// SLC NAND flash that the papers price.
+/// A policy's cost of a write over a read if the drive's profile states no times: the ratio of the SLC NAND
+/// flash that the papers price.
 const DEFAULT_COST_RATIO: u32 = 8;
 
 /// What to run. Rows come in the order trace, drive, buffer, arrivals, each as given, duplicates kept.
@@ -74,13 +74,13 @@ pub struct SsdExperiment {
     pub buffers: Vec<BufferSpec>,
     /// The drives as the user wrote them.
     pub ssds: Vec<String>,
-    /// How the drives are aged.
+    /// Ageing of the drives.
     pub precondition: Precondition,
     /// Where addresses beyond a drive's end go.
     pub map: AddressMap,
-    /// Whether dirty pages are written when the trace ends, the last time if it is repeated.
+    /// Writes dirty pages when the trace ends, the last time if it is repeated.
     pub drain: bool,
-    /// How often each trace is run, one time after the other.
+    /// Runs of each trace, one after the other.
     pub repeat: Repeat,
     /// Erases that a block endures; what the drive's profile says if `None`.
     pub endurance_erases: Option<u32>,
@@ -94,16 +94,16 @@ pub struct SsdExperiment {
     pub jobs: Option<usize>,
 }
 
-/// How a run is timed.
+/// Options of a timed run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SsdTiming {
     /// How requests arrive, each way of it as the user wrote it and what that means.
     pub arrivals: Vec<(String, TimedArrivals)>,
-    /// Whether a time that is below the one before becomes that.
+    /// Raises a time that runs back to the one before it.
     pub clamps_times: bool,
     /// Nanoseconds of the windows whose rows are wanted too.
     pub window_ns: Option<u64>,
-    /// Whether a row per request is wanted.
+    /// Keeps a row per request.
     pub keeps_latencies: bool,
 }
 
@@ -114,13 +114,13 @@ pub struct SsdCell {
     pub row: SsdRow,
     /// Whether counts began after a warm-up.
     pub is_part: bool,
-    /// How often blocks were erased.
+    /// Blocks by their number of erases.
     pub wear: Wear,
-    /// The rows of its intervals, if they are asked for; only what [`SsdRow::told_columns`] names has a meaning.
+    /// The rows of its intervals, if they are asked for; only what [`SsdRow::filled_columns`] names has a meaning.
     pub intervals: Vec<SsdRow>,
     /// A row for each request, if that is wanted.
     pub latencies: LatencyRows,
-    /// What requests waited for, if it is timed.
+    /// Waits of requests by cause, if it is timed.
     pub detail: Option<TimeDetail>,
 }
 
@@ -355,7 +355,7 @@ struct OnDrives {
 }
 
 impl OnDrives {
-    /// What the trace is; its pages are those of the first drive.
+    /// The trace; its pages are those of the first drive.
     fn facts(&self) -> ReadTrace {
         let trace = &self.placed[0];
         ReadTrace {
@@ -433,7 +433,7 @@ impl<'a> Study for SsdStudy<'a> {
     }
 
     fn steps(&self, trace: &OnDrives, task: &[&BufferOnDrive<'a>]) -> u64 {
-        // How often a trace repeats until it is steady is not known before.
+        // The repetitions of a trace until it is steady are not known before.
         let times = match self.experiment.repeat {
             Repeat::Times(times) => u64::from(times),
             Repeat::UntilSteady => 0,
@@ -499,7 +499,7 @@ impl<'a> SsdStudy<'a> {
         .into())
     }
 
-    /// How much all drives take as they were aged.
+    /// Memory of all drives as they were aged.
     fn aged_bytes(&self) -> u64 {
         self.ssds.iter().map(|ssd| ssd.ssd.memory_bytes()).sum()
     }

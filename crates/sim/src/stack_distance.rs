@@ -180,22 +180,22 @@ pub(crate) struct LruCounts {
 impl LruCounts {
     /// One pass over the view. Progress advances as if it were `replays` replays.
     pub(crate) fn of(view: &PageView, progress: &Progress, replays: u64) -> Result<Self, SimError> {
-        Self::of_told(view, progress, replays, |_| {})
+        Self::observed(view, progress, replays, |_| {})
     }
 
     /// The same, which tells the stack distance of each record; that of a first reference is the number of pages and one.
-    pub(crate) fn of_told(
+    pub(crate) fn observed(
         view: &PageView,
         progress: &Progress,
         replays: u64,
-        mut told: impl FnMut(u32),
+        mut observe: impl FnMut(u32),
     ) -> Result<Self, SimError> {
         let mut pass = Pass::new(view.footprint_pages());
         let mut chunks = view.chunks(CHUNK_RECORDS, 0);
         while let Some(chunk) = chunks.next()? {
             for records in chunk.records.chunks(LOOK_AHEAD_RECORDS) {
                 records.iter().for_each(|record| pass.look_ahead(record.page()));
-                records.iter().for_each(|&record| told(pass.reference(record)));
+                records.iter().for_each(|&record| observe(pass.reference(record)));
             }
             progress.add_done(replays * chunk.records.len() as u64);
             if progress.is_cancelled() {

@@ -60,7 +60,7 @@ pub(crate) trait Study: Sync {
 }
 
 /// Called at once for each finished cell, with its position, from any thread and in any order.
-pub type Told<'a, F> = &'a (dyn Fn(usize, &F) + Sync);
+pub type OnFinished<'a, F> = &'a (dyn Fn(usize, &F) + Sync);
 
 /// Which cells of each trace are run, and who learns of them.
 #[derive(Clone, Copy)]
@@ -68,12 +68,12 @@ pub struct Selection<'a, F> {
     /// The positions of the cells among all of a trace; all of them if `None`.
     pub cells: Option<&'a [usize]>,
     /// Receives each finished cell at once, with its position, from any thread and in any order.
-    pub told: Told<'a, F>,
+    pub on_finished: OnFinished<'a, F>,
 }
 
 impl<F> Default for Selection<'_, F> {
     fn default() -> Self {
-        Selection { cells: None, told: &|_, _| () }
+        Selection { cells: None, on_finished: &|_, _| () }
     }
 }
 
@@ -166,7 +166,9 @@ fn run_cells_beside<S: Study, T: Send>(
         let cells = chosen(task);
         let _place = room.place(study.memory_bytes(prepared, &cells), progress)?;
         let finished = study.run(prepared, &cells, progress).map_err(ended_by_policy)?;
-        task.iter().zip(&finished).for_each(|(&position, cell)| (selection.told)(position, cell));
+        task.iter()
+            .zip(&finished)
+            .for_each(|(&position, cell)| (selection.on_finished)(position, cell));
         Ok(task.iter().copied().zip(finished).collect::<Vec<_>>())
     };
     // One by one, since a thread that worked beside the cells may come back for few of them.

@@ -4,7 +4,7 @@
 //! requests → page references → tiers under a policy → counts → prices of every profile
 //! ```
 //!
-//! One replay serves all profiles at which the policy resolves alike: counts are priced, not replayed.
+//! One replay serves all profiles that resolve the policy alike: counts are priced, not replayed.
 
 mod bound;
 mod check;

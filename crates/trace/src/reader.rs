@@ -99,10 +99,9 @@ pub struct TraceReader {
 impl TraceReader {
     /// Opens a trace file, or standard input for `-`, and finds its compression and format.
     ///
-    /// # Errors
-    /// When the file cannot be read, is empty, or is not a trace in the format asked for or in any
-    /// known one; when the cache has an impossible shape or the trace holds no processor accesses
-    /// to put through it.
+    /// # Errors When the file cannot be read, is empty, or is not a trace in the format asked for
+    /// or in any known one. Also when the cache has an impossible shape, or the trace holds no
+    /// processor accesses to put through it.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self, TraceError> {
         let name = options.name.as_deref();
         Self::from_source(|limit_bytes| Source::open(path.as_ref(), name, limit_bytes), options)

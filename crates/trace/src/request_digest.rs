@@ -9,9 +9,10 @@ const CHUNK_BYTES: usize = 64 * 1024;
 
 /// SHA-256 of an encoding of requests, so that equal requests have equal digests everywhere.
 ///
-/// The encoding: the bytes `clockhand requests 1\n`; one byte, 1 when there are times and 0
-/// otherwise; then for each request `R` or `W`, the address (8 bytes), the size (4 bytes), the
-/// stream (4 bytes) and, when there are times, the time (8 bytes). Numbers are little-endian.
+/// The encoding is the bytes `clockhand requests 1
+/// ` and one byte, 1 when requests have times and 0 otherwise. Then follow for each request `R` or
+/// `W`, the address (8 bytes), the size (4 bytes), the stream (4 bytes) and the time, if it has one
+/// (8 bytes). Numbers are little-endian.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestDigest {
     hasher: Sha256,

@@ -4,7 +4,7 @@
 use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, sock_filter};
 
 use crate::calls::FOLLOWED;
-use crate::told::TELLING;
+use crate::reported::TELLING;
 
 /// The places of a call's number, its processor and the lower half of an argument.
 const NUMBER: u32 = 0;

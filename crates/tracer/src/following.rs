@@ -15,9 +15,9 @@ use crate::inherited;
 use crate::line::{Pending, append};
 use crate::names::Names;
 use crate::ptrace::{self, Stop, Until};
+use crate::reported::Reported;
 use crate::threads::Threads;
 use crate::together::Together;
-use crate::told::Told;
 
 /// The size of the log's buffer; a killed tracer loses it.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -44,7 +44,7 @@ pub enum Calls {
     /// The kernel stops the program at them.
     Stopped,
     /// The program runs under Valgrind, whose tool tells of them; times are those of the tool's clock.
-    Told,
+    Reported,
 }
 
 /// In a process that was just forked: waits to be followed, and becomes the program. It returns only if
@@ -55,7 +55,7 @@ pub fn become_followed(command: &[OsString], calls: Calls) -> io::Error {
     };
     let mut filter = match calls {
         Calls::Stopped => filter::program(),
-        Calls::Told => filter::telling_program(),
+        Calls::Reported => filter::telling_program(),
     };
     let made_ready = ptrace::send(ptrace::own_process(), libc::SIGSTOP)
         .and_then(|()| ptrace::install(&mut filter));
@@ -118,7 +118,7 @@ impl Clock {
                 let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 Self::Epoch { begun: Instant::now(), begun_at_ns: since_epoch.as_nanos() }
             }
-            Calls::Told => Self::Monotonic,
+            Calls::Reported => Self::Monotonic,
         }
     }
 
@@ -222,8 +222,8 @@ impl Following {
     fn call_begins(&mut self, thread: i32) -> Until {
         let pending = match (&self.record, ptrace::entry(thread)) {
             (Some(_), Ok(entry)) => {
-                if let Some(told) = Told::read(thread, &entry) {
-                    self.told(thread, told);
+                if let Some(reported) = Reported::read(thread, &entry) {
+                    self.take_report(thread, reported);
                     return Until::NextCall;
                 }
                 Pending::read(thread, &entry)
@@ -248,18 +248,18 @@ impl Following {
     }
 
     /// A thread tells what it does.
-    fn told(&mut self, thread: i32, told: Told) {
-        match told {
-            Told::Begins(pending) => {
+    fn take_report(&mut self, thread: i32, reported: Reported) {
+        match reported {
+            Reported::Begins(pending) => {
                 if let Some(known) = self.threads.get(thread) {
-                    known.told = pending;
+                    known.reported = pending;
                 }
             }
-            Told::Returned(result) => {
-                let pending = self.threads.get(thread).and_then(|known| known.told.take());
+            Reported::Returned(result) => {
+                let pending = self.threads.get(thread).and_then(|known| known.reported.take());
                 self.returned(thread, pending, result);
             }
-            Told::Mapped(mapping) => {
+            Reported::Mapped(mapping) => {
                 let Some(record) = &mut self.record else { return };
                 let start = record.start(thread);
                 mapping.write(&start, &mut record.buffer);
@@ -289,7 +289,7 @@ impl Following {
         let Some(known) = self.threads.get(thread) else { return Until::NextCall };
         let (until, parent) = (known.until(), known.process);
         let Ok(child) = ptrace::message(thread) else { return until };
-        let pending = known.pending.as_ref().or(known.told.as_ref());
+        let pending = known.pending.as_ref().or(known.reported.as_ref());
         let is_thread = pending.is_some_and(Pending::makes_a_thread);
         if let (Some(record), Some(pending)) = (&mut self.record, pending) {
             let start = record.start(thread);

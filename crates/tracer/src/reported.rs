@@ -19,7 +19,7 @@ const LOADED_DESCRIPTOR: u32 = 1 << 30;
 const ARGUMENTS: usize = 6;
 
 /// The report.
-pub(crate) enum Told {
+pub(crate) enum Reported {
     /// A call begins; none if it is not followed.
     Begins(Option<Pending>),
     /// The call has returned; none if it failed.
@@ -36,7 +36,7 @@ pub(crate) struct Mapping {
     name: Vec<u8>,
 }
 
-impl Told {
+impl Reported {
     /// Reads what a thread tells; none if that makes no sense.
     pub(crate) fn read(thread: i32, entry: &Entry) -> Option<Self> {
         if entry.number != TELLING {

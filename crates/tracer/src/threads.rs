@@ -12,12 +12,12 @@ pub(crate) struct Thread {
     /// The call that it is in.
     pub(crate) pending: Option<Pending>,
     /// The reported call, whose end is reported too.
-    pub(crate) told: Option<Pending>,
+    pub(crate) reported: Option<Pending>,
 }
 
 impl Thread {
     pub(crate) fn of(process: i32) -> Self {
-        Self { process, pending: None, told: None }
+        Self { process, pending: None, reported: None }
     }
 
     /// How it goes on.

@@ -314,7 +314,7 @@ def _register(name: str, own: type, digest: str, origin: str) -> None:
             "origin": origin,
             "page": "".join(f"//! {line}\n" for line in page.splitlines()),
             "parameters": [*_parameters(name, own), _parameter(DIGEST, "digest", digest, [digest])],
-            "is_told_of_hits": hasattr(own, "hit"),
+            "sees_hits": hasattr(own, "hit"),
             "period": _period(name, own),
         },
     )

@@ -29,9 +29,10 @@ pub enum VictimRule {
     DChoices(u32),
     /// A block drawn at random.
     Random,
-    /// The block with the highest age × (1 − u) / 2u, u being the share of valid pages and age the number of host writes since
-    /// a page of the block was last programmed or became invalid; ties to the smallest number. A. Kawaguchi, S. Nishioka,
-    /// H. Motoda: A flash-memory based file system. USENIX 1995. Each choice looks at all blocks.
+    /// The block with the highest age × (1 − u) / 2u. Here u is the share of valid pages, and age the number of host
+    /// writes since a page of the block was last programmed or became invalid. Ties go to the smallest number. A.
+    /// Kawaguchi, S. Nishioka, H. Motoda: A flash-memory based file system. USENIX 1995. Each choice looks at all
+    /// blocks.
     CostBenefit,
 }
 
@@ -87,9 +88,9 @@ pub struct FtlOptions {
     /// Wear-aware choice: a block that was erased more than this many times more than the average block of the pool, rounded
     /// down, is passed over while there is another with an invalid page. None: wear is not looked at.
     pub wear_limit: Option<u32>,
-    /// Static wear levelling: when a block just erased has been erased this many times more than the least worn full block of the
-    /// pool, that block is collected too, whatever it holds, and its pages go to the block just erased. Looks at all blocks of
-    /// the pool at each erase. None: off.
+    /// Static wear levelling: when a block just erased has this many erases more than the least worn full block of the
+    /// pool, that full block is collected too, whatever it holds. Its pages go to the block just erased. Looks at all
+    /// blocks of the pool at each erase. None: off.
     pub wear_levelling: Option<u32>,
     /// Erases after which a block is retired. None: blocks last forever.
     pub endurance_erases: Option<u32>,

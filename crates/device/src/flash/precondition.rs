@@ -136,13 +136,13 @@ impl Drive {
     ) -> Result<(), B> {
         let mut pages = [LogicalPage(0); WRITTEN_TOGETHER];
         while left > 0 {
-            let until_told = PROGRESS_PAGES - self.counters.host_writes % PROGRESS_PAGES;
-            let together = left.min(until_told).min(WRITTEN_TOGETHER as u64);
+            let until_shown = PROGRESS_PAGES - self.counters.host_writes % PROGRESS_PAGES;
+            let together = left.min(until_shown).min(WRITTEN_TOGETHER as u64);
             let pages = &mut pages[..together as usize];
             pages.fill_with(&mut next);
             self.write_all(pages).expect("no block is retired while a drive is preconditioned");
             left -= together;
-            if together == until_told
+            if together == until_shown
                 && let ControlFlow::Break(reason) = progress(self.counters.host_writes)
             {
                 return Err(reason);

@@ -106,10 +106,10 @@ impl TranslationRegion {
         }
         let page = LogicalPage(page.0);
         let pool = self.pool(page);
-        let mut told = OfTranslation { operations, place: &self.place };
+        let mut of_translation = OfTranslation { operations, place: &self.place };
         let mut turn = Turn {
             map: &mut self.map,
-            operations: &mut told,
+            operations: &mut of_translation,
             clock: self.clock,
             endurance_erases,
             classes: None,

@@ -70,8 +70,8 @@ impl Occupancy {
     }
 
     /// Where it is, in words, for a policy that learns of hits or not.
-    pub fn in_words(&self, is_told_of_hits: bool) -> String {
-        let (word, number) = match is_told_of_hits {
+    pub fn in_words(&self, sees_hits: bool) -> String {
+        let (word, number) = match sees_hits {
             true => ("reference", self.faults + self.hits),
             false => ("fault", self.faults),
         };

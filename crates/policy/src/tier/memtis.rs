@@ -78,7 +78,7 @@ impl Cataloged for Memtis {
         paper: "Lee et al. 2023",
         parameters: &[
             count("sample", "every so many references one is sampled", "7"),
-            count("adapt", "samples after which the thresholds are set anew", "500"),
+            count("adapt", "samples after which the thresholds are set again", "500"),
             count("cool", "samples after which all counts are halved", "10000"),
             count("migrate", "references between two migrations", "1000"),
         ],

@@ -1,7 +1,7 @@
 //! The plainest driver: one run of references after the other, every event noted, every invariant checked.
 
+mod feed;
 mod rendering;
-mod told;
 
 use clockhand_policy::catalog::{PolicySpec, Size, Visitor};
 use clockhand_policy::page::{
@@ -10,8 +10,8 @@ use clockhand_policy::page::{
 use clockhand_policy::{AllPinned, Frame, Frames, Memory, Op, PageId, Ratio, Replaced, Step};
 use serde_json::{Map, Value};
 
+use feed::{ByAccess, ByBits, Feed, WithFuture};
 use rendering::Rendering;
-use told::{ByAccess, ByBits, Told, WithFuture};
 
 /// What one reference did. Pages are dense ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -143,17 +143,17 @@ struct Builder {
 }
 
 impl Builder {
-    fn driven<P: PagePolicy + 'static, T: Told<P> + 'static>(
+    fn driven<P: PagePolicy + 'static, T: Feed<P> + 'static>(
         self,
         policy: P,
-        told: T,
+        feed: T,
     ) -> Box<dyn Driven> {
         let Builder { name, size, bits, .. } = self;
         let memory = Memory::new(size.frames, size.pages, policy);
         Box::new(Machine {
             name,
             memory,
-            told,
+            feed,
             references: 0,
             periods_end_with_misses: bits == Bits::Sensed,
             period_has_ended: false,
@@ -166,8 +166,8 @@ impl Visitor for Builder {
     type Output = Box<dyn Driven>;
 
     fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
-        let told = ByBits(self.bits);
-        self.driven(policy, told)
+        let feed = ByBits(self.bits);
+        self.driven(policy, feed)
     }
 
     fn access_driven<P: AccessDriven + 'static>(self, policy: P) -> Self::Output {
@@ -176,15 +176,15 @@ impl Visitor for Builder {
 
     fn offline<P: Offline + 'static>(mut self, policy: P) -> Self::Output {
         let (future, next) = std::mem::take(&mut self.future);
-        let told = WithFuture { future, next };
-        self.driven(policy, told)
+        let feed = WithFuture { future, next };
+        self.driven(policy, feed)
     }
 }
 
 struct Machine<P, T> {
     name: &'static str,
     memory: Memory<P>,
-    told: T,
+    feed: T,
     references: u64,
     /// True if the end of a period is reported with the next miss only.
     periods_end_with_misses: bool,
@@ -193,7 +193,7 @@ struct Machine<P, T> {
     written_early: Vec<u32>,
 }
 
-impl<P: PagePolicy, T: Told<P>> Machine<P, T> {
+impl<P: PagePolicy, T: Feed<P>> Machine<P, T> {
     fn make_room(
         &mut self,
         incoming: u32,
@@ -243,15 +243,15 @@ impl<P: PagePolicy, T: Told<P>> Machine<P, T> {
     }
 }
 
-impl<P: PagePolicy, T: Told<P>> Driven for Machine<P, T> {
+impl<P: PagePolicy, T: Feed<P>> Driven for Machine<P, T> {
     fn run(&mut self, page: u32, ops: &[Op]) -> Result<Event, AllPinned> {
         let (ops, later) = ops.split_at(self.in_this_period(ops.len()));
         let frame = self.memory.frame_of(PageId(page));
         let written_back = std::mem::take(&mut self.written_early);
         let mut event = Event { hit: frame != Frame::NONE, written_back, ..Event::default() };
-        self.told.before(&mut self.memory, self.references as usize + ops.len() - 1);
+        self.feed.before(&mut self.memory, self.references as usize + ops.len() - 1);
         if event.hit {
-            self.told.hit(&mut self.memory, ops, frame);
+            self.feed.hit(&mut self.memory, ops, frame);
         } else {
             let fault = Fault::new(PageId(page), ops[0]);
             // Faults on pages with even numbers are served at once where that is possible.
@@ -263,7 +263,7 @@ impl<P: PagePolicy, T: Told<P>> Driven for Machine<P, T> {
                 self.make_room(page, 1, &mut event)?;
                 self.memory.load(fault)
             };
-            self.told.faulted(&mut self.memory, ops, frame);
+            self.feed.faulted(&mut self.memory, ops, frame);
         }
         self.count(ops.len(), event.hit);
         self.memory.check_invariants();
@@ -276,18 +276,18 @@ impl<P: PagePolicy, T: Told<P>> Driven for Machine<P, T> {
 
     fn with_ahead(&mut self, page: u32, op: Op, ahead: &[u32]) -> Event {
         let position = self.references as usize;
-        self.told.before(&mut self.memory, position);
+        self.feed.before(&mut self.memory, position);
         let frame = self.memory.frame_of(PageId(page));
         let mut event = Event { hit: frame != Frame::NONE, ..Event::default() };
         if event.hit {
-            self.told.hit(&mut self.memory, &[op], frame);
+            self.feed.hit(&mut self.memory, &[op], frame);
         } else {
             let wanted = 1 + ahead.len() as u32;
             self.make_room(page, wanted, &mut event).expect("nothing is pinned");
             let frame = self.memory.load(Fault::new(PageId(page), op));
-            self.told.faulted(&mut self.memory, &[op], frame);
+            self.feed.faulted(&mut self.memory, &[op], frame);
             for &page in ahead {
-                self.told.before_ahead(&mut self.memory, position, page);
+                self.feed.before_ahead(&mut self.memory, position, page);
                 self.memory.load(Fault::ahead(PageId(page)));
             }
         }
@@ -303,8 +303,8 @@ impl<P: PagePolicy, T: Told<P>> Driven for Machine<P, T> {
         if frame != Frame::NONE {
             actions.push(Action::Hit);
             match cause {
-                Cause::Call => self.told.call(&mut self.memory, op, frame),
-                _ => self.told.hit(&mut self.memory, &[op], frame),
+                Cause::Call => self.feed.call(&mut self.memory, op, frame),
+                _ => self.feed.hit(&mut self.memory, &[op], frame),
             }
         } else {
             let wanted = 1 + ahead.len() as u32;
@@ -324,7 +324,7 @@ impl<P: PagePolicy, T: Told<P>> Driven for Machine<P, T> {
             let fault = Fault { page: PageId(page), op, fetched, cause, kind };
             let frame = self.memory.load(fault);
             if cause == Cause::Memory {
-                self.told.faulted(&mut self.memory, &[op], frame);
+                self.feed.faulted(&mut self.memory, &[op], frame);
             }
             for &page in ahead {
                 self.memory.load(Fault { kind, ..Fault::ahead(PageId(page)) });

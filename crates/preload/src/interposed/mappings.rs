@@ -90,7 +90,8 @@ pub(super) unsafe extern "C" fn mmap(
 ) -> *mut c_void {
     let address = address as usize;
     if protection == libc::PROT_NONE && is_pageable(bytes, flags) && attach::is_paged() {
-        // What has no room is the kernel's, and so is what the program commits of it.
+        // Mappings that find no room are the kernel's, and so are the parts that the program
+        // commits.
         if let Some(address) = memory::with(|memory| memory.reserve(bytes)) {
             return address as *mut c_void;
         }

@@ -68,12 +68,12 @@ pub fn watch_ends() {
     // SAFETY: the C library writes a number; the function lives as long as the program. Without a key nothing is touched.
     if unsafe { libc::pthread_key_create(&mut key, Some(touch_robust_mutexes_again)) } == 0 {
         KEY.store(key + 1, Ordering::Release);
-        be_told();
+        set_key();
     }
 }
 
 /// Has the calling thread's end call the destructor.
-fn be_told() {
+fn set_key() {
     if let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) {
         // SAFETY: the key exists; the value is never used as an address.
         unsafe { libc::pthread_setspecific(key, (&raw const KEY).cast()) };
@@ -83,7 +83,7 @@ fn be_told() {
 /// The destructor. As long as there are mutexes it asks to be called again, as often as the C library does so, to be the last.
 unsafe extern "C" fn touch_robust_mutexes_again(_: *mut c_void) {
     if touch_robust_mutexes() {
-        be_told();
+        set_key();
     }
 }
 
@@ -223,6 +223,6 @@ unsafe extern "C" fn begun(place: *const Place) -> Start {
     // SAFETY: it is this thread's until it is free.
     let start = unsafe { *place.start.get() };
     place.is_taken.store(false, Ordering::Release);
-    be_told();
+    set_key();
     start
 }

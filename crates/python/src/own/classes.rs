@@ -71,14 +71,14 @@ struct ClassFacts {
     origin: String,
     page: String,
     parameters: Vec<ParameterOfClass>,
-    is_told_of_hits: bool,
+    sees_hits: bool,
     period: Option<NonZeroU64>,
 }
 
 /// A class that can be used as a policy.
 pub(super) struct Class {
     pub(super) name: &'static str,
-    pub(super) is_told_of_hits: bool,
+    pub(super) sees_hits: bool,
     pub(super) period: Option<NonZeroU64>,
     class: Py<PyAny>,
     given: Vec<(&'static str, Given)>,
@@ -200,7 +200,7 @@ pub(crate) fn add_policy(own: Bound<'_, PyAny>, facts: Bound<'_, PyAny>) -> PyRe
         parameters.into_iter().filter(|parameter| is_parameter(parameter.name)).collect();
     let class = &*Box::leak(Box::new(Class {
         name: kept(facts.name),
-        is_told_of_hits: facts.is_told_of_hits,
+        sees_hits: facts.sees_hits,
         period: facts.period,
         class: own.unbind(),
         given,
@@ -213,7 +213,7 @@ pub(crate) fn add_policy(own: Bound<'_, PyAny>, facts: Bound<'_, PyAny>) -> PyRe
             parameters: parameters.leak(),
             source: kept(facts.page),
         },
-        kind: if class.is_told_of_hits { Kind::AccessDriven } else { Kind::BitDriven },
+        kind: if class.sees_hits { Kind::AccessDriven } else { Kind::BitDriven },
         can_peek: false,
         own: Some(Box::leak(Box::new(Maker(class)))),
     }));

@@ -93,7 +93,7 @@ impl Instance {
 
     /// Where it is, in words.
     fn place(&self) -> String {
-        self.occupancy.in_words(self.class.is_told_of_hits)
+        self.occupancy.in_words(self.class.sees_hits)
     }
 
     fn refuse(&mut self, method: &str, wrong: &str, remedy: &str) {

@@ -311,7 +311,7 @@ impl<D: Medium, N: Medium> Store<D, N> {
     }
 
     /// Pages that are not held any more: newer versions are elsewhere.
-    pub(super) fn let_go(&mut self, range: std::ops::Range<u64>) {
+    pub(super) fn release(&mut self, range: std::ops::Range<u64>) {
         while let Some((&page, _)) = self.behind.pages.range(range.clone()).next() {
             self.behind.remove(page);
         }

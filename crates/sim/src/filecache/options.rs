@@ -9,12 +9,12 @@ use crate::pages::choose;
 use crate::{Contestant, SimError, TraceInput, parse_page_bytes};
 
 options! {
-    /// What `filecache` takes beside traces and threads.
+    /// Options of `filecache`, beside traces and threads.
     pub struct FileCacheOptions {
         /// Blocks, shares of the footprint or sizes, such as 64, 5%,20%, 5%..100% or 64MiB; 0 admits nothing.
         ///
-        /// How much the cache holds: blocks (``64``, also ``0``), shares of the footprint (``"5%"``, ``"5%..100%"``)
-        /// or sizes (``"64MiB"``).
+        /// Size of the cache: blocks (``64``, also ``0``), shares of the footprint (``"5%"``, ``"5%..100%"``) or
+        /// sizes (``"64MiB"``).
         capacity, required: Option<String> = Domain::Sizes;
         /// List of always, second-touch, tinylfu, write-around, belady; all means those before belady, which knows the future
         /// and needs --policy min.
@@ -22,10 +22,10 @@ options! {
         /// Which misses enter the cache: ``"always"``, ``"second-touch"``, ``"tinylfu"``, ``"write-around"``;
         /// ``"all"`` means these. ``"belady"`` knows the future, and needs policy ``"min"``.
         admission as "admissions": Vec<String> = Domain::Names { of: "admissions" }, "always";
-        /// List of NAME or NAME:parameter=value,...; all, and patterns such as c*; bound is what no cache can do better. See:
-        /// clockhand policies.
+        /// List of NAME or NAME:parameter=value,...; all, and patterns such as c*; bound is the limit of all caches.
+        /// See: clockhand policies.
         ///
-        /// Names with parameters, such as ``"cflru:window_pages=8"``; ``"bound"`` is what no cache can do better.
+        /// Names with parameters, such as ``"cflru:window_pages=8"``; ``"bound"`` is the limit of all caches.
         policy as "policies": Vec<String> = Domain::Names { of: "policies" }, "lru";
         /// List of NAME[:option=value,...] or FILE.toml; all, and patterns. See: clockhand devices.
         ///
@@ -37,43 +37,43 @@ options! {
         page_size in "page_sizes": Vec<String> = Domain::List, "4KiB";
         /// second-touch: earlier references that a block needs.
         ///
-        /// Earlier references that second-touch wants of a block.
+        /// Earlier references that a block needs under second-touch.
         admit_after: u32 = Domain::Whole { least: 0, most: u32::MAX as u64 }, "1";
         /// second-touch: blocks that are remembered; all if not given.
         ///
-        /// Blocks that second-touch remembers, the oldest leave; all if not given.
+        /// Blocks that second-touch remembers, dropping the oldest; all if not given.
         history: Option<u32> = Domain::Whole { least: 1, most: u32::MAX as u64 };
         /// second-touch: forget a block that enters.
         ///
-        /// Whether second-touch forgets a block that enters.
+        /// Forget a block that enters, under second-touch.
         forget_on_admit: bool = Domain::Flag;
-        /// belady: how often a block that enters is reused before it leaves; as often as caching it must be hit to pay, if not
-        /// given.
+        /// belady: least reuses of a block that enters; the hits that caching it needs to pay, if not given.
         ///
-        /// How often a block that belady admits is reused before it leaves; as often as caching must be hit to pay if
-        /// not given.
+        /// Least number of reuses of a block that belady admits; if not given, the number of hits that caching needs
+        /// to pay.
         reuse: Option<u64> = Domain::Whole { least: 1, most: u32::MAX as u64 };
-        /// List of readings of what inserting a block takes: copy (a hit, the default), half (half a hit), storage (a read of
-        /// storage as fast as memory), or a device's read; all means half,copy,storage.
+        /// List of costs of inserting a block: copy (a hit, the default), half (half a hit), storage (a read of storage
+        /// as fast as memory), or a device's read; all means half,copy,storage.
         ///
-        /// What inserting a block takes: ``"copy"`` (a hit, the default), ``"half"`` (half a hit), ``"storage"`` (a
-        /// read of storage as fast as memory), or the read of a device; several if wanted, ``"all"`` means the three.
+        /// Cost of inserting a block, one or several of ``"copy"`` (a hit, the default), ``"half"`` (half a hit),
+        /// ``"storage"`` (a read of storage as fast as memory), or the read of a device. The word ``"all"`` means
+        /// the three.
         insert: Vec<String> = Domain::Names { of: "readings" };
-        /// What inserting a block takes, in ns, instead of --insert.
+        /// Cost of inserting a block in ns, instead of --insert.
         ///
-        /// Nanoseconds that inserting a block takes, instead of ``insert``.
+        /// Cost of inserting a block in nanoseconds, instead of ``insert``.
         insert_ns: Option<u64> = Domain::Whole { least: 0, most: 1_000_000_000_000 };
-        /// What software adds to a reference to the device, in times of a hit.
+        /// Software's share of a reference to the device, in times of a hit.
         stack_share: String = Domain::Number, "0.3";
-        /// Where cached blocks are; its read cost is the time of a hit.
+        /// Device of cached blocks; its read cost is the time of a hit.
         ///
-        /// Where cached blocks are: a device whose read cost is the time of a hit.
+        /// Device of cached blocks, whose read cost is the time of a hit.
         cache_device: String = Domain::Device, "scm:ratio=1";
-        /// free: writes cost what reads do, dirty blocks leave for nothing; cost: the device's write cost where a block is written
-        /// to it.
+        /// free: writes cost as much as reads, and evicting a dirty block costs nothing; cost: each block written to
+        /// the device takes its write cost.
         ///
-        /// ``"free"`` if writes cost what reads do and dirty blocks leave for nothing (the paper's rule), ``"cost"``
-        /// for the device's write cost where a block is written to it.
+        /// ``"free"``: writes cost as much as reads, and evicting a dirty block costs nothing (the paper's rule).
+        /// ``"cost"``: each block written to the device takes its write cost.
         writes: String = Domain::Word { words: &["free", "cost"] }, "free";
         /// Write dirty blocks when the trace ends.
         flush_at_end: bool = Domain::Flag;
@@ -120,7 +120,7 @@ impl FileCacheOptions {
     ///
     /// # Errors
     ///
-    /// One is no power of two.
+    /// One is not a power of two.
     pub fn block_sizes_bytes(&self) -> Result<Vec<u64>, SimError> {
         self.page_size.iter().map(|text| parse_page_bytes(text)).collect()
     }

@@ -3,7 +3,8 @@
 use crate::columns::columns;
 
 columns! {
-    /// What a file cache makes of a trace on one device. Everything but times is counted in blocks or references to them.
+    /// One file cache's results for a trace and a device. Everything but times is counted in blocks or references to
+    /// them.
     pub struct FileCacheRow of intervals {
         /// The trace as the user named it.
         pub trace: String,
@@ -73,8 +74,8 @@ columns! {
         pub admit_time_us: f64,
         /// Time of a write of one block to the device, in microseconds.
         pub write_time_us: f64,
-        /// What the policy must be told: `bits` (misses, and the bits that hits set), `access` (every hit) or `offline`
-        /// (the future); `bound` is no policy.
+        /// Input that the policy needs: `bits` (misses, and the bits that hits set), `access` (every hit) or `offline`
+        /// (the future); `bound` is a limit, not a policy.
         pub kind: &'static str,
         /// Malformed lines or records of the trace, which are skipped and became no request.
         pub skipped_requests: u64,

@@ -280,8 +280,8 @@ impl<'a> FileCacheStudy<'a> {
             return Ok(task.iter().map(of_cell).collect());
         };
         let mut asked = AskedOfLru::new(shared, task.iter().map(|cell| blocks(cell)));
-        let told = |distance| asked.reference(distance);
-        let lru = LruCounts::of_told(view, progress, replays, told)?;
+        let observe = |distance| asked.reference(distance);
+        let lru = LruCounts::observed(view, progress, replays, observe)?;
         let of_cell = |cell: &&FileCacheCell<'a>| {
             row(cell, lru.at(cell.capacity, self.options()), asked.at(blocks(cell)))
         };

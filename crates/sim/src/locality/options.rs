@@ -12,7 +12,7 @@ use crate::{SimError, TraceInput, parse_page_bytes};
 const USUAL_SAMPLE: Sample = Sample::Rate(0.1);
 
 options! {
-    /// What `locality` takes beside traces and threads.
+    /// Options of `locality`, beside traces and threads.
     pub struct LocalityOptions {
         /// Page size in bytes, a power of two.
         ///
@@ -22,28 +22,29 @@ options! {
         ///
         /// Name with options, or a TOML file; it prices the miss curve.
         device in "devices": String = Domain::Device, "slc-nand";
-        /// Follow only some pages, such as 10% of them, which auto takes, or at most 8192; gives the miss curve with its
+        /// Follow only some pages, such as 10% of them (as auto does) or at most 8192; gives the miss curve with its
         /// standard error.
         ///
-        /// Follow only some pages, and give only the miss curve: ``"auto"``, which is 10 % of them, a rate above 0
-        /// and up to 1 as a float or as text (``"1%"``), or the most pages as a whole number from 32.
+        /// Follow only some pages, and give only the miss curve. With ``"auto"`` these are 10 % of the pages. A
+        /// float above 0 and up to 1, or text (``"1%"``), is a rate; a whole number from 32 is the most pages.
         sample: Option<String> = Domain::Number;
         /// Seed of the choice of pages, from 0.
         seed: u64 = Domain::Whole { least: 0, most: u64::MAX }, "0";
-        /// Which of the pages with equally many writes ranks first: stable (who reached the count first), recent (who reached it
-        /// last) or best (all of them).
+        /// Order of pages with equally many writes: stable (the first to reach the count ranks first), recent (the last
+        /// one does) or best (all rank first).
         ///
-        /// How pages with equally many writes are ranked: ``"stable"`` (who reached the count first ranks first),
-        /// ``"recent"`` (who reached it last) or ``"best"``.
+        /// Order of pages with equally many writes: ``"stable"`` (the first to reach the count ranks first),
+        /// ``"recent"`` (the last one does) or ``"best"``.
         ties: String = Domain::Word { words: Ties::WORDS }, "stable";
-        /// Give the miss curve at no more than this many sizes, between which lines are closest to the others; a note says how close.
+        /// Give the miss curve at no more than this many sizes, chosen so that lines between them are closest to the
+        /// others; a note says how close.
         ///
         /// Give the miss curve at no more than this many sizes, from 2, chosen so that straight lines between them
         /// are closest to the others; a note in the facts says how close.
         points: Option<u64> = Domain::Whole { least: 2, most: u64::MAX };
-        /// How consecutive references to one page count: each, or collapsed to its first read and its first write.
+        /// Consecutive references to one page count each, or collapsed to its first read and its first write.
         ///
-        /// How consecutive references to one page count: ``"each"``, or ``"collapsed"`` to the first read and the
+        /// Consecutive references to one page count ``"each"``, or ``"collapsed"`` to the first read and the
         /// first write among them.
         repeats: String = Domain::Word { words: Repeats::WORDS }, "each";
     }

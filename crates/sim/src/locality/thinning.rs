@@ -140,8 +140,10 @@ mod tests {
         let whole = curve(5000);
         let mut before = f64::INFINITY;
         for points in [2, 3, 10, 50, 400, 3000, 5000, 9000] {
-            let (thin, told) = whole.clone().thinned(points);
-            assert!(thin.frames.len() as u64 <= points && told.points == thin.frames.len() as u64);
+            let (thin, accuracy) = whole.clone().thinned(points);
+            assert!(
+                thin.frames.len() as u64 <= points && accuracy.points == thin.frames.len() as u64
+            );
             assert_eq!((thin.frames[0], *thin.frames.last().unwrap()), (1, 5000));
             for (place, &frames) in thin.frames.iter().enumerate() {
                 let at = frames as usize - 1;
@@ -159,10 +161,10 @@ mod tests {
                         let share = (size as f64 - left) / (right - left);
                         thinned[to - 1] + share * (thinned[to] - thinned[to - 1])
                     };
-                    assert!((line - value).abs() <= told.most_moved_references + 1e-6);
+                    assert!((line - value).abs() <= accuracy.most_moved_references + 1e-6);
                 }
             }
-            before = told.most_moved_references;
+            before = accuracy.most_moved_references;
         }
         assert_eq!(before, 0.0);
         assert!(whole.thinned(400).1.most_moved_references < 5.0);
@@ -171,8 +173,8 @@ mod tests {
     #[test]
     fn short_curves_and_straight_ones_need_no_more_points() {
         for points in [0, 1, 2] {
-            let (thin, told) = curve(points).thinned(2);
-            assert_eq!((thin.frames.len() as u64, told.most_moved_references), (points, 0.0));
+            let (thin, accuracy) = curve(points).thinned(2);
+            assert_eq!((thin.frames.len() as u64, accuracy.most_moved_references), (points, 0.0));
         }
         let straight = MissCurve {
             frames: (1..=100).collect(),
@@ -181,8 +183,8 @@ mod tests {
             write_backs: vec![0; 100],
             errors: None,
         };
-        let (thin, told) = straight.thinned(2);
+        let (thin, accuracy) = straight.thinned(2);
         assert_eq!(thin.frames, [1, 100]);
-        assert!(told.most_moved_references < 1e-9, "{told:?}");
+        assert!(accuracy.most_moved_references < 1e-9, "{accuracy:?}");
     }
 }

@@ -14,7 +14,7 @@ pub enum FirstTouch {
     Read,
 }
 
-/// What a miss on an anonymous page reads that was never written.
+/// Read of a miss on an anonymous page that was never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum ZeroClean {
     /// Nothing: the page is zero again.
@@ -69,7 +69,7 @@ pub struct ReadAhead {
 pub struct PageCacheOptions {
     /// What the first reference to anonymous memory reads.
     pub first_touch: FirstTouch,
-    /// What a miss on an anonymous page reads that was never written.
+    /// Read of a miss on an anonymous page that was never written.
     pub zero_clean: ZeroClean,
     /// The flusher, if there is one.
     pub flusher: Option<Flusher>,

@@ -5,7 +5,7 @@
 
 mod between;
 mod clock;
-mod told;
+mod feed;
 mod watch;
 
 use clockhand_policy::catalog::{ResolvedPolicy, Size, Visitor};
@@ -25,7 +25,7 @@ use crate::intervals::{Cuts, Noted, Notes};
 use crate::replay::chunk_done;
 use crate::{Progress, SimError};
 use clock::Clock;
-use told::{ByAccess, ByBits, ByFuture, Told, op};
+use feed::{ByAccess, ByBits, ByFuture, Feed, op};
 use watch::Unwatched;
 pub(super) use watch::{Fill, Happened, Watch};
 
@@ -73,10 +73,10 @@ struct CellVisitor<'a, W> {
 }
 
 impl<W: Watch> CellVisitor<'_, W> {
-    fn run<P: PagePolicy, T: Told<P>>(
+    fn run<P: PagePolicy, T: Feed<P>>(
         self,
         policy: P,
-        told: T,
+        feed: T,
     ) -> Result<(Noted<PageCacheCounts>, W), SimError> {
         let CellVisitor { cell, size, watch } = self;
         let view = cell.view;
@@ -87,7 +87,7 @@ impl<W: Watch> CellVisitor<'_, W> {
         let reads_ahead = file.is_some() || swap.is_some();
         let mut replay = Replay {
             memory: Memory::new(size.frames, size.pages, policy),
-            told,
+            feed,
             watch,
             cell,
             counts: PageCacheCounts::default(),
@@ -130,7 +130,7 @@ impl<W: Watch> Visitor for CellVisitor<'_, W> {
 
 struct Replay<'a, P, T, W> {
     memory: Memory<P>,
-    told: T,
+    feed: T,
     watch: W,
     cell: Cell<'a>,
     counts: PageCacheCounts,
@@ -154,7 +154,7 @@ struct Replay<'a, P, T, W> {
     until_tick: u64,
 }
 
-impl<'a, P: PagePolicy, T: Told<P>, W: Watch> Replay<'a, P, T, W> {
+impl<'a, P: PagePolicy, T: Feed<P>, W: Watch> Replay<'a, P, T, W> {
     fn run(&mut self) -> Result<Notes<'a, PageCacheCounts>, SimError> {
         let view = self.cell.view;
         let mut notes = Notes::at(self.cell.cuts);
@@ -197,7 +197,7 @@ impl<'a, P: PagePolicy, T: Told<P>, W: Watch> Replay<'a, P, T, W> {
             self.begin_event(index);
         }
         self.clock.references = index as u64 + 1;
-        self.told.before(&mut self.memory, |future| future.next_of(index));
+        self.feed.before(&mut self.memory, |future| future.next_of(index));
         let frame = self.memory.frame_of(PageId(reference.page()));
         if frame == Frame::NONE {
             self.miss(index, reference);
@@ -239,7 +239,7 @@ impl<'a, P: PagePolicy, T: Told<P>, W: Watch> Replay<'a, P, T, W> {
     fn hit(&mut self, reference: Reference, frame: Frame) {
         self.watch.happened(Happened::Hit(reference.page()));
         let dirties = reference.is_write() && !self.memory.frames().is_dirty(frame);
-        self.told.hit(&mut self.memory, reference, frame);
+        self.feed.hit(&mut self.memory, reference, frame);
         if dirties {
             self.became_dirty(reference.page());
         }
@@ -389,7 +389,7 @@ impl<'a, P: PagePolicy, T: Told<P>, W: Watch> Replay<'a, P, T, W> {
     fn load_ahead(&mut self, index: usize) {
         for place in 0..self.ahead.len() {
             let page = self.ahead[place];
-            self.told.before(&mut self.memory, |future| future.next_after(page, index));
+            self.feed.before(&mut self.memory, |future| future.next_after(page, index));
             let fault = Fault { kind: self.kind(page), ..Fault::ahead(PageId(page)) };
             self.memory.load(fault);
             self.counts.readahead_ios += 1;

@@ -3,8 +3,8 @@
 use crate::columns::columns;
 
 columns! {
-    /// What one policy does with one trace of events, memory size and pair of devices. All I/Os and evictions are counted
-    /// in pages.
+    /// One policy's results for a trace of events, a memory size and a pair of devices. All I/Os and evictions are
+    /// counted in pages.
     pub struct PageCacheRow of intervals {
         /// The trace as the user named it.
         pub trace: String,
@@ -97,18 +97,19 @@ columns! {
         pub potential_erases: Option<u64>,
         /// What the first reference to anonymous memory reads: `zero` (nothing) or `read`.
         pub first_touch: &'static str,
-        /// What a miss on an anonymous page reads that was never written: `drop` (nothing) or `read`.
+        /// Rule for a miss on an anonymous page that was never written: `drop` (it reads nothing) or
+        /// `read`.
         pub zero_clean: &'static str,
         /// The flusher, if there is one.
         pub flusher: Option<String>,
         /// What is read ahead.
         pub read_ahead: String,
-        /// How often a kernel's reclaim was called; none for policies that are no kernels.
+        /// Calls of a kernel's reclaim; none for other policies.
         pub reclaims: Option<u64>,
-        /// Pages that a kernel's reclaim examined at the tails of its lists; none for policies that are no kernels.
+        /// Pages that a kernel's reclaim examined at the tails of its lists; none for other policies.
         pub scanned_pages: Option<u64>,
-        /// What the policy must be told: `bits` (misses, and the bits that hits set), `access` (every hit) or `offline`
-        /// (the future); `bound` is no policy.
+        /// Input that the policy needs: `bits` (misses, and the bits that hits set), `access` (every hit) or `offline`
+        /// (the future); `bound` is a limit, not a policy.
         pub kind: &'static str,
         /// Malformed lines or records of the trace, which are skipped and became no request.
         pub skipped_requests: u64,

@@ -5,12 +5,12 @@ use crate::options::{Domain, options};
 use crate::{Contestant, MemorySize, SimError, TraceInput, parse_page_bytes};
 
 options! {
-    /// What `pagecache` takes beside traces and threads.
+    /// Options of `pagecache`, beside traces and threads.
     pub struct PageCacheSettings {
         grid of "policies";
-        /// What files stand on; as --device, which is for anonymous pages, if not given.
+        /// Device of the files; if not given, that of --device, which is for anonymous pages.
         ///
-        /// What files stand on; ``device`` if not given.
+        /// Device of the files; ``device`` if not given.
         file_device: Option<String> = Domain::Device;
         /// zero: the first reference to anonymous memory reads nothing; read: every miss on it reads, as in simulate.
         ///
@@ -23,19 +23,21 @@ options! {
         zero_clean: String = Domain::Text, "drop";
         /// Run a flusher at multiples of this many seconds of trace time (5s) or references (1000r).
         ///
-        /// When the flusher runs: ``"5s"`` of trace time or ``"1000r"`` references; there is none if not given.
+        /// Interval of the flusher: ``"5s"`` of trace time or ``"1000r"`` references; no flusher if not given.
         flush_every: Option<String> = Domain::Text;
-        /// The flusher writes pages of files that became dirty at least this long ago; 0.
+        /// The flusher writes pages of files that became dirty at least this long ago; 0 if not
+        /// given.
         ///
-        /// How long a page of a file must have been dirty to be written, in the same unit; 0 if not given.
+        /// Least time that a page of a file has been dirty when it is written, in the same unit; 0 if not
+        /// given.
         flush_age: Option<String> = Domain::Text;
         /// The flusher leaves at most this share of the frames dirty, such as 1/4 or 20%.
         ///
         /// The share of the frames that dirty pages of files may have after a run of the flusher, such as ``"1/4"``;
         /// no limit if not given.
         dirty_limit: Option<String> = Domain::Number;
-        /// none; file:MIN-MAX pages behind what calls read; swap:N slots around what comes back; both with a comma. Linux 2.4:
-        /// file:3-31,swap:8.
+        /// none; file:MIN-MAX pages after those that a call reads; swap:N slots around one that is read; both with a
+        /// comma. Linux 2.4: file:3-31,swap:8.
         ///
         /// ``"none"``, or ``"file:MIN-MAX"`` and ``"swap:N"`` with a comma between.
         read_ahead: String = Domain::Text, "none";

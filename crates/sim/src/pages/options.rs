@@ -12,10 +12,11 @@ use crate::{
 };
 
 options! {
-    /// What `simulate` takes beside traces and threads.
+    /// Options of `simulate`, beside traces and threads.
     pub struct PagesOptions {
         grid of "policies_and_bounds";
-        /// exact: every hit sets its bit; mapped: as real memory shows it by faults; sensed: as a policy finds it that looks.
+        /// exact: every hit sets its bit; mapped: hits show by faults, as in real memory; sensed: the policy finds them
+        /// only when it looks.
         ///
         /// ``"exact"``, or ``"mapped"`` or ``"sensed"`` for what real memory shows of references.
         bits: String = Domain::Word { words: &["exact", "mapped", "sensed"] }, "exact";
@@ -23,42 +24,41 @@ options! {
         ///
         /// ``"fetch"``, or ``"blind"`` if a write fault reads nothing.
         write_miss: String = Domain::Word { words: &["fetch", "blind"] }, "fetch";
-        /// Keep this many of the frames free for write-backs that are under way; the policy has the rest.
+        /// Keep this many frames free for write-backs under way; the policy has the rest.
         ///
-        /// Of the frames of each memory size, how many are kept free for write-backs that are under way, as a pager
-        /// does: policies, and ``bound``, have the rest, of which there must be one. The rows' ``frames`` include
-        /// them.
+        /// Frames of each memory size that are kept free for write-backs under way, as a pager does. Policies and
+        /// ``bound`` have the rest, at least one. The rows' ``frames`` include them.
         reserve: u32 = Domain::Whole { least: 0, most: u32::MAX as u64 }, "0";
         /// Write dirty pages when the trace ends.
         flush_at_end: bool = Domain::Flag;
-        /// Seconds that bound and opt-feasible may take about for a memory size; 2 if not given, 0 for the bound that needs no
-        /// prices.
+        /// About how many seconds bound and opt-feasible may take per memory size; 2 if not given, 0 for the bound that
+        /// needs no prices.
         ///
-        /// Seconds that ``bound`` and ``opt-feasible`` may take about for a memory size, from 0 to 3600; 2 if not
-        /// given. They stand for a number of steps, so that the result does not depend on the machine.
+        /// About how many seconds ``bound`` and ``opt-feasible`` may take per memory size, from 0 to 3600; 2 if
+        /// not given. Seconds stand for a number of steps, so that the result does not depend on the machine.
         bound_effort: Option<String> = Domain::Number;
         /// Count hand movements; each adds this many ns to the I/O time.
         ///
         /// Software overhead: nanoseconds that each hand movement adds to the I/O time. If given, also 0, hand
         /// movements are counted, which takes longer: the frames that a policy examines while it looks for a victim.
         hand_ns: Option<u64> = Domain::Whole { least: 0, most: u64::MAX };
-        /// With --bits mapped: each permission fault, by which an access to a page in memory is seen, adds this many ns to the
-        /// I/O time.
+        /// With --bits mapped, an access to a page in memory is seen by a permission fault: each adds this many ns to
+        /// the I/O time.
         ///
-        /// With ``bits="mapped"``: nanoseconds that each permission fault, by which an access to a page in memory is
-        /// seen, adds to the I/O time.
+        /// With ``bits="mapped"``, an access to a page in memory is seen by a permission fault: nanoseconds that
+        /// each adds to the I/O time.
         fault_ns: Option<u64> = Domain::Whole { least: 0, most: u64::MAX };
         /// Sample the gauges after this many faults; 1 if not given.
         ///
-        /// After how many faults the values by which policies adapt are sampled, from the first fault on.
+        /// Faults between two samples of the values that policies adapt, from the first fault on.
         gauge_every: Option<u64> = Domain::Whole { least: 1, most: u64::MAX };
         /// Estimate from this share of the pages, such as 1%, with standard errors; auto:1% takes the least that keeps
         /// the error of the I/O time below 1%.
         ///
-        /// Estimate from samples of the pages, with standard errors in the columns that end in ``_standard_error``: a
-        /// rate above 0 and up to 1 as a float or as text (``"1%"``), the number of pages to follow as a whole number
-        /// from 32, or ``"auto:1%"`` for the least sample of each cell with which the standard error of its I/O time
-        /// is below 1 % of it.
+        /// Estimate from samples of the pages, with standard errors in the columns that end in ``_standard_error``. A
+        /// float above 0 and up to 1, or text (``"1%"``), is a rate; a whole number from 32 is the number of pages to
+        /// follow. With ``"auto:1%"`` each cell takes the least sample with a standard error of its I/O time below 1
+        /// %.
         sample: Option<String> = Domain::Number;
         /// Seed of policies with random choices, and of samples, from 0.
         seed: u64 = Domain::Whole { least: 0, most: u64::MAX }, "0";

@@ -152,7 +152,7 @@ impl PreparedTrace {
     /// # Errors
     ///
     /// The page size or the policies are not those that the trace was read for, the device or the reserve is unusable, or
-    /// [`SimError::Interrupted`]; rows told before stay true.
+    /// [`SimError::Interrupted`]; rows reported before stay true.
     pub fn simulate(
         &self,
         experiment: &Experiment,
@@ -184,8 +184,8 @@ impl PreparedTrace {
         };
         let cells: Vec<PagesCell<'_>> = cells.iter().map(chosen).collect();
         check_reserve(experiment.reserve, cells.iter().map(|cell| cell.frames))?;
-        let told = |position, cell: &FinishedCell| finished(position, &cell.rows);
-        let selection = Selection { cells: None, told: &told };
+        let on_finished = |position, cell: &FinishedCell| finished(position, &cell.rows);
+        let selection = Selection { cells: None, on_finished: &on_finished };
         let beside_bytes = self.beside_bytes.load(Ordering::Relaxed);
         let memory_bytes = self.memory_limit_bytes.saturating_sub(beside_bytes);
         let means = Means { jobs: experiment.jobs, memory_bytes, progress };

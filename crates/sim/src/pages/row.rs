@@ -11,7 +11,8 @@ use crate::replay::{Counts, word_of};
 use crate::{Bits, WriteMiss};
 
 columns! {
-    /// What one policy does with one trace, memory size and device. All I/Os and evictions are counted in pages.
+    /// One policy's results for a trace, a memory size and a device. All I/Os and evictions are counted in
+    /// pages.
     ///
     /// The row of the bound has references, read_ios, write_ios and io_time_us; its other counts are `None`.
     pub struct Row of intervals {
@@ -87,8 +88,8 @@ columns! {
         pub write_ios_standard_error: Option<f64>,
         /// Standard error of io_time_us in microseconds, if the row is estimated.
         pub io_time_us_standard_error: Option<f64>,
-        /// What the policy must be told: `bits` (misses, and the bits that hits set), `access` (every hit) or `offline`
-        /// (the future); `bound` is no policy.
+        /// Input that the policy needs: `bits` (misses, and the bits that hits set), `access` (every hit) or `offline`
+        /// (the future); `bound` is a limit, not a policy.
         pub kind: &'static str,
         /// Malformed lines or records of the trace, which are skipped and became no request.
         pub skipped_requests: u64,

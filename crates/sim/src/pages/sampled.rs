@@ -26,7 +26,7 @@ use crate::memory_size::check_reserve;
 use crate::pricing::Pricing;
 use crate::replay::Cell;
 use crate::sample::Sample;
-use crate::study::{Means, Selection, Study, Told, run_cells};
+use crate::study::{Means, OnFinished, Selection, Study, run_cells};
 use crate::views::{folding_for, foldings};
 use crate::{Contestant, Progress, ReadTrace, SimError, TraceInput};
 use estimate::{Replica, Replicas, estimated};
@@ -103,19 +103,19 @@ pub(super) fn simulate(
 }
 
 /// Runs cells of an experiment on samples of one trace; the experiment's own traces and sizes are not looked at. Each
-/// cell is a policy, by its position among the experiment's, and a number of frames. `told` gets each row at once,
+/// cell is a policy, by its position among the experiment's, and a number of frames. `on_finished` gets each row at once,
 /// with its cell's position, from any thread and in any order.
 ///
 /// # Errors
 ///
 /// The experiment has no sample, or one that tells nothing of such cells; the trace cannot be read, or
-/// [`SimError::Interrupted`]; rows told before stay true.
+/// [`SimError::Interrupted`]; rows reported before stay true.
 pub fn simulate_sampled(
     experiment: &Experiment,
     input: &TraceInput,
     cells: &[(usize, NonZeroU32)],
     progress: &Progress,
-    told: Told<'_, Row>,
+    on_finished: OnFinished<'_, Row>,
 ) -> Result<ReadTrace, SimError> {
     let sample = experiment.sample.ok_or_else(|| {
         SimError::Usage("no sample is given; add one such as --sample 1%".to_owned())
@@ -126,7 +126,8 @@ pub fn simulate_sampled(
     };
     let cells: Vec<PagesCell<'_>> = cells.iter().map(chosen).collect();
     check_reserve(experiment.reserve, cells.iter().map(|cell| cell.frames))?;
-    let (trace, _) = Samples::new(experiment, Some(&cells), told)?.rows(input, sample, progress)?;
+    let (trace, _) =
+        Samples::new(experiment, Some(&cells), on_finished)?.rows(input, sample, progress)?;
     Ok(trace)
 }
 
@@ -150,14 +151,14 @@ struct Samples<'a> {
     foldings: Vec<Folding>,
     /// The cells of each trace; those of the experiment if `None`.
     cells: Option<&'a [PagesCell<'a>]>,
-    told: Told<'a, Row>,
+    on_finished: OnFinished<'a, Row>,
 }
 
 impl<'a> Samples<'a> {
     fn new(
         experiment: &'a Experiment,
         cells: Option<&'a [PagesCell<'a>]>,
-        told: Told<'a, Row>,
+        on_finished: OnFinished<'a, Row>,
     ) -> Result<Self, SimError> {
         check(experiment)?;
         let pricing = Pricing::new(&experiment.device, experiment.page_bytes)?;
@@ -169,7 +170,7 @@ impl<'a> Samples<'a> {
         };
         let mut foldings: Vec<Folding> = foldings.iter().map(folded).collect();
         foldings.dedup();
-        Ok(Samples { experiment, pricing, foldings, cells, told })
+        Ok(Samples { experiment, pricing, foldings, cells, on_finished })
     }
 
     fn at(&self, rate: f64) -> SampledStudy<'_> {
@@ -186,13 +187,13 @@ impl<'a> Samples<'a> {
     ) -> Result<(ReadTrace, Vec<Row>), SimError> {
         match sample {
             PagesSample::Fixed(Sample::Rate(rate)) => {
-                self.at(rate).rows(input, sample, progress, self.told)
+                self.at(rate).rows(input, sample, progress, self.on_finished)
             }
             PagesSample::Fixed(Sample::Pages(pages)) => {
                 check_can_be_read_again(input, sample)?;
                 let whole = count(input, self.experiment.page_bytes, progress)?;
                 let rate = f64::from(pages) / f64::from(whole.footprint_pages);
-                self.at(rate.min(1.0)).rows(input, sample, progress, self.told)
+                self.at(rate.min(1.0)).rows(input, sample, progress, self.on_finished)
             }
             PagesSample::Below(error) => {
                 check_can_be_read_again(input, sample)?;
@@ -229,7 +230,7 @@ impl<'a> Samples<'a> {
             for (position, row) in positions.into_iter().zip(found) {
                 let standard_error = row.io_time_us_standard_error.unwrap_or(0.0);
                 if rate >= 1.0 || standard_error <= error * row.io_time_us {
-                    (self.told)(position, &row);
+                    (self.on_finished)(position, &row);
                     rows[position] = Some(row);
                 }
             }
@@ -302,7 +303,7 @@ impl<'a> SampledStudy<'a> {
         input: &TraceInput,
         sample: PagesSample,
         progress: &Progress,
-        told: Told<'_, Row>,
+        on_finished: OnFinished<'_, Row>,
     ) -> Result<(ReadTrace, Vec<Row>), SimError> {
         let sampled = self.prepare(input, progress)?;
         let cells = self.cells(&sampled)?;
@@ -310,7 +311,7 @@ impl<'a> SampledStudy<'a> {
         if !self.is_enough(&sampled.trace, smallest) {
             return Err(self.too_small(&sampled.trace, smallest, sample));
         }
-        let rows = self.run_all(&sampled, &cells, progress, told)?;
+        let rows = self.run_all(&sampled, &cells, progress, on_finished)?;
         Ok((sampled.trace, rows))
     }
 
@@ -319,9 +320,9 @@ impl<'a> SampledStudy<'a> {
         sampled: &SampledTrace,
         cells: &[PagesCell<'a>],
         progress: &Progress,
-        told: Told<'_, Row>,
+        on_finished: OnFinished<'_, Row>,
     ) -> Result<Vec<Row>, SimError> {
-        let selection = Selection { cells: None, told };
+        let selection = Selection { cells: None, on_finished };
         let means = Means { jobs: self.experiment.jobs, memory_bytes: u64::MAX, progress };
         run_cells(self, sampled, cells, means, &selection)
     }

@@ -7,7 +7,7 @@ use clockhand_trace::{Record, RunLengths};
 use crate::next_use::NEVER;
 
 /// How a kind of policy learns of references.
-pub(crate) trait Told<P> {
+pub(crate) trait Feed<P> {
     /// True if a hit takes a few instructions, so that many copies of it are little code, and nothing is done before a
     /// record.
     const HITS_ARE_SHORT: bool = false;
@@ -79,7 +79,7 @@ pub(crate) fn first_op(record: Record) -> Op {
     if record.first_is_write() { Op::Write } else { Op::Read }
 }
 
-impl<P: BitDriven> Told<P> for ByExactBits {
+impl<P: BitDriven> Feed<P> for ByExactBits {
     const HITS_ARE_SHORT: bool = true;
 
     #[inline(always)]
@@ -93,7 +93,7 @@ impl<P: BitDriven> Told<P> for ByExactBits {
     }
 }
 
-impl<P: BitDriven> Told<P> for ByMappedBits {
+impl<P: BitDriven> Feed<P> for ByMappedBits {
     #[inline]
     fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
         self.permission_faults += u64::from(memory.hit_mapped(first_op(record), frame));
@@ -122,7 +122,7 @@ impl ByMappedBits {
     }
 }
 
-impl<P: BitDriven> Told<P> for BySensedBits {
+impl<P: BitDriven> Feed<P> for BySensedBits {
     #[inline]
     fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
         memory.hit_sensed(first_op(record), frame);
@@ -155,7 +155,7 @@ impl<P: BitDriven> Told<P> for BySensedBits {
     }
 }
 
-impl<P: AccessDriven> Told<P> for ByAccess {
+impl<P: AccessDriven> Feed<P> for ByAccess {
     #[inline(always)]
     fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
         let writes = record.first_is_write() || record.rest_writes();
@@ -170,7 +170,7 @@ impl<P: AccessDriven> Told<P> for ByAccess {
     }
 }
 
-impl<P: AccessDriven> Told<P> for ByReference {
+impl<P: AccessDriven> Feed<P> for ByReference {
     fn enter(&mut self, run_lengths: Option<RunLengths<'_>>, _: Option<&[u32]>) {
         self.run_lengths.clear();
         self.run_lengths.extend(run_lengths.into_iter().flat_map(RunLengths::iter));
@@ -200,7 +200,7 @@ impl<P: AccessDriven> Told<P> for ByReference {
     }
 }
 
-impl<P: Offline> Told<P> for ByFuture {
+impl<P: Offline> Feed<P> for ByFuture {
     fn enter(&mut self, _: Option<RunLengths<'_>>, next_use: Option<&[u32]>) {
         self.next_use.clear();
         self.next_use.extend_from_slice(next_use.expect("the future is known"));

@@ -8,7 +8,7 @@ use clockhand_policy::PageId;
 use clockhand_policy::page::PagePolicy;
 use clockhand_trace::Record;
 
-use super::{Admission, Observer, Replay, Told};
+use super::{Admission, Feed, Observer, Replay};
 
 /// More records have twice as much code for each, and gain little.
 const GROUP: usize = 5;
@@ -32,10 +32,10 @@ macro_rules! by_outcome {
     };
 }
 
-impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
+impl<P: PagePolicy, T: Feed<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
     /// True if groups may gain at all. Policies whose records are looked up ahead, or whose hits take more than a few
     /// instructions, do not wait for branches; observers and admissions go record by record. Policies with short hits
-    /// see nothing [before a record](Told::before).
+    /// see nothing [before a record](Feed::before).
     pub(super) const GROUPS: bool =
         T::HITS_ARE_SHORT && !P::LOOKS_AHEAD && !O::OBSERVES && !A::HEARS_MISSES;
 
@@ -76,7 +76,7 @@ impl<P: PagePolicy, T: Told<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
     #[inline(always)]
     fn expecting(&mut self, a_miss: bool, record: Record) {
         match self.memory.find(PageId(record.page())) {
-            Some(frame) if !a_miss => self.told.hit(&mut self.memory, record, frame),
+            Some(frame) if !a_miss => self.feed.hit(&mut self.memory, record, frame),
             None if a_miss => self.miss(record),
             _ => self.unexpected(record),
         }

@@ -23,7 +23,7 @@ const AHEAD: usize = 64;
 
 /// Is told what a run does, as it does it. One that listens to nothing costs nothing.
 pub(super) trait Observer {
-    /// Whether [`served`](Observer::served) is to be called; then everything flushed goes to the drive before.
+    /// True if [`served`](Observer::served) is to be called, after everything flushed has gone to the drive.
     const FOLLOWS_REQUESTS: bool = true;
 
     /// A step is about to be carried out.
@@ -58,7 +58,7 @@ pub(super) struct Cell<'a, O> {
     pub(super) drive: Drive,
     pub(super) drain: bool,
     pub(super) repeat: Repeat,
-    /// Where counts are noted, by ranges of the trace, which runs once then.
+    /// The places where counters are read, by ranges of the trace, which then runs once.
     pub(super) cuts: &'a Cuts,
     pub(super) progress: &'a Progress,
     pub(super) observer: &'a mut O,
@@ -97,7 +97,7 @@ impl<O: Observer> catalog::Visitor for Cell<'_, O> {
     }
 }
 
-/// A drive that counts, and whoever follows.
+/// A drive that counts, and its listener.
 struct Counting<'a, O> {
     drive: QueuedDrive,
     observer: &'a mut O,

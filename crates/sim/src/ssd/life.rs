@@ -1,4 +1,4 @@
-//! How long the flash and the NVM of a drive last if a trace is repeated forever.
+//! Lifetimes of a drive's flash and NVM if a trace is repeated forever.
 
 use clockhand_device::{Exact, Ssd};
 use num_traits::ToPrimitive;

@@ -8,7 +8,7 @@ use crate::options::{Domain, options};
 use crate::{Intervals, SimError, TraceInput, parse_buffer};
 
 options! {
-    /// What `ssd` takes beside traces and threads.
+    /// Options of `ssd`, beside traces and threads.
     pub struct SsdOptions {
         /// NAME:total=SIZE[,parameter=value,...], the size in pages (4096), bytes (16MiB) or a share of the footprint (10%),
         /// with commas or a range (4MiB..64MiB) if there are several;
@@ -21,11 +21,11 @@ options! {
         ///
         /// Drives with options, such as ``"dnv-textbook:size=8GiB"``, or TOML files.
         ssd as "ssds": Vec<String> = Domain::Names { of: "ssds" }, "dnv-textbook";
-        /// How drives are aged: fill (written once, in order), random:N (and N drive writes of random overwrites), random (until
-        /// steady), none.
+        /// Ageing of drives: fill (written once, in order), random:N (filled, then N drive writes of random
+        /// overwrites), random (until steady), none.
         ///
-        /// How drives are aged: ``"fill"``, ``"random:N"`` (filled, then N drive writes), ``"random"`` (until steady)
-        /// or ``"none"``.
+        /// Ageing of drives: ``"fill"``, ``"random:N"`` (filled, then N drive writes), ``"random"`` (until steady) or
+        /// ``"none"``.
         precondition: String = Domain::Text, "fill";
         /// original: a trace beyond the drive's end is refused; wrap: blocks modulo the drive's; compact: the blocks that the
         /// trace touches, one after the other.
@@ -35,30 +35,30 @@ options! {
         map: String = Domain::Text, "original";
         /// Write dirty pages when the trace ends.
         drain: bool = Domain::Flag;
-        /// N or until-steady: run each trace so often, or until its write amplification no longer changes.
+        /// Run each trace N times, or with until-steady until its write amplification no longer changes.
         ///
-        /// How often each trace is run, one time after the other; or ``"until-steady"``: until the write
-        /// amplification of a drive write differs by less than 1 % from that of the one before, for at most 100 of
-        /// them. Counts are of all repetitions together.
+        /// Runs of each trace, one after the other. ``"until-steady"`` ends when the write amplification of a
+        /// drive write differs by less than 1 % from that of the one before, after at most 100 of them. Counts are
+        /// of all repetitions together.
         repeat: String = Domain::Number, "1";
         /// Erases that a block endures, such as 3000; the profile's if not given.
         endurance: Option<u32> = Domain::Whole { least: 1, most: u32::MAX as u64 };
         /// Time every operation: latencies, throughput and utilisation beside the counts.
         ///
-        /// Whether every operation is timed: latencies, throughput and utilisation beside the counts. The drive's
-        /// read, program and erase times are needed; ``buffers="none"`` is possible. ``arrivals``, ``clamp_times``,
-        /// ``latencies`` and ``every`` are of timed runs only.
+        /// Time every operation: latencies, throughput and utilisation beside the counts. The drive's read, program
+        /// and erase times are needed; ``buffers="none"`` is possible. ``arrivals``, ``clamp_times``, ``latencies``
+        /// and ``every`` are of timed runs only.
         timed: bool = Domain::Flag;
-        /// With --timed: trace (by its times), trace:SPEED, rate:X (X requests a second) or closed:Q (Q on their way at any time); a row
-        /// each of several with commas or a range (rate:10000..80000/7 in 7 steps).
+        /// With --timed: trace (by its times), trace:SPEED, rate:X (X requests a second) or closed:Q (always Q in
+        /// flight). Several with commas or a range (rate:10000..80000/7, in 7 steps) give a row each.
         ///
-        /// How requests arrive: ``"trace"`` (when it says), ``"trace:SPEED"`` (so many times as fast), ``"rate:X"``
-        /// (X a second) or ``"closed:Q"`` (Q on their way at any time). Of several, also of a range such as
-        /// ``"rate:10000..80000/7"``, each gives a row.
+        /// Arrivals of requests: ``"trace"`` (at its times), ``"trace:SPEED"`` (SPEED times as fast), ``"rate:X"``
+        /// (X a second) or ``"closed:Q"`` (always Q in flight). Several, or a range such as
+        /// ``"rate:10000..80000/7"``, give a row each.
         arrivals: Vec<String> = Domain::Names { of: "arrivals" }, "trace";
-        /// With --timed: a time below the one before becomes that, instead of an error.
+        /// With --timed: raise a time that runs back to the one before it, instead of an error.
         ///
-        /// Whether a time below the one before becomes that, instead of an error.
+        /// Raise a time that runs back to the one before it, instead of an error.
         clamp_times: bool = Domain::Flag;
         /// With --timed: FILE.parquet or FILE.csv for a row per request, with what it waited for.
         ///

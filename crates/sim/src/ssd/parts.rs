@@ -48,7 +48,7 @@ grows!(MappingCounts {
     misplaced_writes,
 });
 
-/// Where counts are noted in a run.
+/// The places in a run where counters are read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RunCuts {
     /// By references.

@@ -53,7 +53,7 @@ pub(super) struct Space {
     pub(super) pages_per_block: u32,
     /// Classes of streams that the drive keeps apart, at least 1.
     pub(super) streams: u32,
-    /// Whether the rest of a page is read that is written in part.
+    /// Reads the rest of a page that is written in part.
     pub(super) reads_rest: bool,
 }
 
@@ -102,7 +102,7 @@ impl PageRange {
         self.pages_and_op & FORCES != 0
     }
 
-    /// Whether a page is written in part, and its rest read first.
+    /// True if a page is written in part, after its rest was read.
     #[inline]
     pub(super) fn is_partial(self, page: u32) -> bool {
         let inside = |flag| self.pages_and_op & flag != 0;

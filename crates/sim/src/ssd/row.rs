@@ -56,7 +56,7 @@ columns! {
         pub relocations: u64,
         /// Pages read from flash, by the buffer and by collection.
         pub flash_reads: u64,
-        /// Whether any block was collected; if not, waf and erases say nothing of an aged drive.
+        /// True if a block was collected; otherwise waf and erases say nothing of an aged drive.
         pub collection_started: bool,
         /// Erases of the average block.
         pub erases_mean: f64,
@@ -88,21 +88,22 @@ columns! {
         pub buffer_resolved: String,
         /// The drive with every option.
         pub ssd_resolved: String,
-        /// How the drive was aged before.
+        /// Ageing of the drive before the run.
         pub precondition: String,
-        /// Where addresses beyond the drive's end go: `original`, `wrap` or `compact`.
+        /// Rule for addresses beyond the drive's end: `original`, `wrap` or `compact`.
         pub map: &'static str,
-        /// Whether dirty pages were written when the trace ended.
+        /// True if dirty pages were written when the trace ended.
         pub drain: bool,
-        /// How often the trace was run; all counts are of all repetitions together.
+        /// Runs of the trace; all counts are of all runs together.
         pub repetitions: u32,
-        /// What was written to flash, in capacities of the drive; below 1, waf and life describe how the drive was aged.
+        /// Writes to flash, in capacities of the drive; below 1, waf and life depend on how the drive was aged.
         pub drive_writes: f64,
         /// Whether the write amplification of the last drive write differs by less than 1 % from that of the one before.
         pub is_steady: bool,
         /// Write amplification of the last window of a steady run; none if the run did not become steady.
         pub steady_waf: Option<f64>,
-        /// How requests arrived, as given with `--arrivals`; this and the columns up to `window_us` are of timed runs, and of others none.
+        /// Arrivals of requests, as given with `--arrivals`; only timed runs have this and the columns up to
+        /// `window_us`.
         pub arrivals: Option<String>,
         /// Requests, FLUSH and TRIM included.
         pub requests: Option<u64>,
@@ -148,13 +149,13 @@ columns! {
         pub flush_mean_us: Option<f64>,
         /// The longest latency of FLUSH.
         pub flush_max_us: Option<f64>,
-        /// Share of the duration in which the front end was busy.
+        /// Busy share of the front end over the duration.
         pub front_utilisation: Option<f64>,
-        /// Share of the duration in which a channel was busy, on average.
+        /// Busy share of a channel over the duration, on average.
         pub channel_utilisation: Option<f64>,
         /// That of the busiest channel.
         pub channel_utilisation_max: Option<f64>,
-        /// Share of the duration in which a die was held by an operation or had one suspended, on average.
+        /// Share of the duration that a die was held by an operation or had one suspended, on average.
         pub die_utilisation: Option<f64>,
         /// That of the busiest die.
         pub die_utilisation_max: Option<f64>,
@@ -162,24 +163,24 @@ columns! {
         pub collection_share: Option<f64>,
         /// Written pages that had to wait for a place in the buffer.
         pub stalled_pages: Option<u64>,
-        /// How long they waited together, in microseconds.
+        /// Sum of their waits, in microseconds.
         pub stall_us: Option<f64>,
         /// Reads from flash of pages whose program was not complete: the controller still had them.
         pub in_flight_reads: Option<u64>,
         /// Reads of pages that were never written, or trimmed.
         pub unmapped_reads: Option<u64>,
-        /// How often an operation was suspended for a read.
+        /// Suspensions of an operation for a read.
         pub suspensions: Option<u64>,
         /// Blocks erased by collection in the background.
         pub background_erases: Option<u64>,
-        /// Whether a whole queue of requests was still waiting when the last one arrived; none if requests waited for
+        /// True if a whole queue of requests was still waiting when the last one arrived; none if requests waited for
         /// each other.
         pub is_saturated: Option<bool>,
-        /// What was busiest: `front`, or a channel or die with its number.
+        /// The busiest part: `front`, or a channel or die with its number.
         pub bottleneck: Option<String>,
-        /// How long writing what was left took after the last completion, in microseconds.
+        /// Time of writing the dirty rest after the last completion, in microseconds.
         pub drain_us: Option<f64>,
-        /// Where the window of the row begins, in microseconds; none if the row is of a whole run.
+        /// Begin of the row's window, in microseconds; none for a whole run.
         pub window_us: Option<f64>,
         /// Time of all flash operations one after the other, in microseconds; none if the profile lacks a time or has
         /// an SLC region.
@@ -194,7 +195,7 @@ columns! {
         pub cmt_hits: Option<u64>,
         /// Look-ups of an entry that was not cached.
         pub cmt_misses: Option<u64>,
-        /// Translation pages read, to look up an entry or to be programmed anew.
+        /// Translation pages read, to look up an entry or to be programmed again.
         pub translation_reads: Option<u64>,
         /// Translation pages programmed with new entries.
         pub translation_programs: Option<u64>,
@@ -215,7 +216,7 @@ columns! {
 
 impl SsdRow {
     /// The columns that the row of an interval tells, in which all others are empty; `None` if it is of a whole run.
-    pub fn told_columns(&self) -> Option<&'static [&'static str]> {
+    pub fn filled_columns(&self) -> Option<&'static [&'static str]> {
         match (self.window_us, self.interval) {
             (Some(_), _) => Some(Self::WINDOW_COLUMNS),
             (None, Some(_)) => Some(Self::PART_COLUMNS),

@@ -64,19 +64,19 @@ columns! {
         pub nvm_syncs: u64,
         /// Bytes written to the NVM file: pages, their entries and headers.
         pub nvm_bytes_written: u64,
-        /// The time in which half of the reads were answered; none if there were none.
+        /// Median latency of reads; none without reads.
         pub read_us_p50: Option<f64>,
-        /// The time in which 99 % of the reads were answered.
+        /// 99th percentile of the latency of reads.
         pub read_us_p99: Option<f64>,
-        /// The time in which half of the writes were answered.
+        /// Median latency of writes.
         pub write_us_p50: Option<f64>,
-        /// The time in which 99 % of the writes were answered.
+        /// 99th percentile of the latency of writes.
         pub write_us_p99: Option<f64>,
-        /// The time in which half of the flushes were answered.
+        /// Median latency of flushes.
         pub flush_us_p50: Option<f64>,
-        /// The time in which 99 % of the flushes were answered.
+        /// 99th percentile of the latency of flushes.
         pub flush_us_p99: Option<f64>,
-        /// What failed: requests that files refused, and pages that were held.
+        /// Failures: requests that files refused, and pages that were held.
         pub errors: u64,
         /// Pages that recovery brought from NVM to the disk.
         pub recovered_pages: u64,

@@ -52,7 +52,7 @@ pub(super) struct Timed {
     pub(super) flushes: Latencies,
     pub(super) read_pages: u64,
     pub(super) write_pages: u64,
-    /// Whether requests arrived faster than they were taken; none if they waited for others.
+    /// True if requests arrived faster than they were taken; none if they waited for others.
     pub(super) is_saturated: bool,
     /// Requests of all repetitions.
     pub(super) requests: u64,
@@ -63,7 +63,7 @@ pub(super) struct Timed {
     pub(super) detail: TimeDetail,
 }
 
-/// What a timed run is asked for.
+/// Options of a timed run.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
     /// The drive as the user wrote it.
@@ -71,7 +71,7 @@ pub(super) struct Wanted {
     pub(super) options: TimeOptions,
     /// Nanoseconds of a window, if there are to be any.
     pub(super) window_ns: Option<u64>,
-    /// Whether the latency of each request is kept.
+    /// Keeps the latency of each request.
     pub(super) keeps_latencies: bool,
     /// Whether FLUSH and FUA mean nothing.
     pub(super) is_paper: bool,
@@ -89,7 +89,7 @@ pub(super) struct TimedCell<'a> {
     pub(super) repeat: Repeat,
     pub(super) wanted: Wanted,
     pub(super) progress: &'a Progress,
-    /// Whether operations are recorded, for tests.
+    /// Records operations, for tests.
     pub(super) records: bool,
 }
 
@@ -140,7 +140,7 @@ struct Run<'a, B> {
     course: Course,
     wanted: &'a Wanted,
     progress: &'a Progress,
-    /// Where the requests are that are asked for, and those that are decided.
+    /// Positions of the requests that are asked for, and of those that are decided.
     asked: Cursor,
     decided: Cursor,
     /// Requests of a repetition.

@@ -23,7 +23,7 @@ const LIMIT_PAGES: u32 = 1024;
 /// Pages of a buffer times requests that are shown at most: every step holds what is in each page.
 const LIMIT_PLACES: u64 = 2_000_000;
 
-/// What a drive is asked.
+/// A request to the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AskedOfDrive {
@@ -104,12 +104,12 @@ pub struct BufferList {
     pub numbers: Vec<(&'static str, Vec<f64>)>,
 }
 
-/// What one request did, and how the buffer is after it.
+/// Actions of one request, and the buffer after it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BufferStep {
-    /// The memory in which the page was, if it was buffered.
+    /// The page's memory, if it was buffered.
     pub hit: Option<&'static str>,
-    /// What came before the request was served, in order.
+    /// Actions before the request was served, in order.
     pub events: Vec<StepEvent>,
     /// Pages written to NVM, with those that migrated.
     pub nvm_writes: u64,
@@ -130,7 +130,7 @@ pub struct BufferStep {
 /// A write buffer's course over the requests.
 #[derive(Clone, Debug)]
 pub struct BufferCourse {
-    /// What the whole course counts, as `ssd` gives it.
+    /// Counts of the whole run, as `ssd` gives them.
     pub row: SsdRow,
     /// What the buffer does, in one line.
     pub summary: &'static str,
@@ -250,7 +250,7 @@ struct Recording {
     capacity: Capacity,
     requests: Vec<AskedPage>,
     steps: Vec<BufferStep>,
-    /// What came before the request that is under way.
+    /// Actions before the request under way.
     events: Vec<StepEvent>,
     /// What the drive had done when it began.
     before: Counters,

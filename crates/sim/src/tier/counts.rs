@@ -60,7 +60,7 @@ impl TierCounts {
 #[derive(Clone, Debug)]
 pub(crate) struct Counter {
     pub(crate) counts: TierCounts,
-    /// By page: the number of the reference at which it was last demoted; 0 if it never was.
+    /// By page: the number of the reference of its last demotion; 0 without one.
     last_demotion: Vec<u64>,
     /// By page: lines written in the slow tier, and times that it was written there whole.
     pub(crate) wear: Vec<[u32; 2]>,

@@ -11,7 +11,7 @@ use crate::pages::choose;
 use crate::{MemorySize, SimError, TraceInput, parse_page_bytes};
 
 options! {
-    /// What `tier` takes beside traces and threads.
+    /// Options of `tier`, beside traces and threads.
     pub struct TierOptions {
         /// The fast tier: shares of the footprint or sizes, such as 10%,25%,1GiB; 0 is none.
         ///
@@ -33,40 +33,41 @@ options! {
         tiers: Vec<String> = Domain::Names { of: "tiers" }, "cxl";
         /// List of page policies, clock-dwf, tpp, memtis, hemem, static and bound; all, and patterns such as c*.
         ///
-        /// Who lives in the fast tier: page policies, whose victims are demoted, and ``clock-dwf``, ``tpp``,
+        /// Policies of the fast tier: page policies, whose victims are demoted, and ``clock-dwf``, ``tpp``,
         /// ``memtis``, ``hemem``, ``static``, ``bound``.
         policy as "policies": Vec<String> = Domain::Names { of: "tier_policies" }, "lru";
-        /// Which references to slow pages promote them under a page policy: list of never, first-touch (if not given), write,
-        /// k-touch[:K[:W]], threshold[:T[:H]], tinylfu.
+        /// Rules of promotion under a page policy, by references to slow pages: list of never, first-touch (if not given),
+        /// write, k-touch[:K[:W]], threshold[:T[:H]], tinylfu.
         ///
-        /// Which references to slow pages promote them under a page policy: ``never``, ``first-touch``, which it is if not
-        /// given, ``write``, ``k-touch[:K[:W]]``, ``threshold[:T[:H]]``, ``tinylfu``.
+        /// Rules of promotion under a page policy, by references to slow pages: ``never``, ``first-touch`` (if not given),
+        /// ``write``, ``k-touch[:K[:W]]``, ``threshold[:T[:H]]``, ``tinylfu``.
         promote: Vec<String> = Domain::List;
-        /// What a page policy sees: all (if not given), sample:N (every N-th reference), bits:P (bits after every P-th).
+        /// References that a page policy sees: all (if not given), sample:N (every N-th), bits:P (accessed bits after every
+        /// P-th).
         ///
-        /// What a page policy sees: ``all``, which it is if not given, ``sample:N`` or ``bits:P``.
+        /// References that a page policy sees: ``all`` (if not given), ``sample:N`` or ``bits:P``.
         see: Option<String> = Domain::Text;
-        /// Where new pages go: fast, slow, interleave:W:V, make-room.
+        /// Tier of new pages: fast, slow, interleave:W:V, make-room.
         ///
-        /// Where new pages go: ``fast``, which it is if not given, ``slow``, ``interleave:W:V`` or ``make-room``.
+        /// Tier of new pages: ``fast`` (if not given), ``slow``, ``interleave:W:V`` or ``make-room``.
         placement: Option<String> = Domain::Text;
         /// A promoted page keeps its slow frame as a shadow until it is written.
         non_exclusive: bool = Domain::Flag;
-        /// What a page's first reference costs: zero, or read, which is a storage fault.
+        /// Cost of a page's first reference: zero, or read, which is a storage fault.
         ///
-        /// What a page's first reference costs: ``zero``, or ``read`` from storage.
+        /// Cost of a page's first reference: ``zero``, or ``read`` from storage.
         first_touch: String = Domain::Word { words: &["zero", "read"] }, "zero";
         /// The most promotions: A/Pr in each P references, XMB/s by trace time.
         ///
         /// The most promotions: ``A/Pr`` in each P references, or ``XMB/s``.
         migrate_limit: Option<String> = Domain::Text;
-        /// References from a demotion to a promotion of the same page that is ping-pong.
+        /// A promotion within this many references after the page's demotion is ping-pong.
         ping_pong: u64 = Domain::Whole { least: 0, most: u64::MAX }, "10000";
-        /// The device below. See: clockhand devices.
+        /// Device below both tiers. See: clockhand devices.
         ///
-        /// The device below.
+        /// Device below both tiers.
         storage: String = Domain::Device, "slc-nand";
-        /// Seconds that the trace took, for years of life; its times if not given.
+        /// Duration of the trace in seconds, for years of life; by its times if not given.
         trace_seconds: Option<String> = Domain::Number;
         /// List of page sizes in bytes, powers of two.
         ///

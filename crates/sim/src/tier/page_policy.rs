@@ -10,7 +10,7 @@ use clockhand_policy::{Frame, Frames, Op, PageId};
 use clockhand_trace::Record;
 
 use super::promotion;
-use crate::replay::Told;
+use crate::replay::Feed;
 
 /// What a page policy sees of the references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -103,7 +103,7 @@ impl AccessBits {
 /// A page policy with its memory, the fast tier.
 pub(super) struct PageTier<'a, P, T> {
     pub(super) memory: clockhand_policy::Memory<P>,
-    pub(super) told: T,
+    pub(super) feed: T,
     pub(super) sight: Sight,
     pub(super) rule: promotion::Memory<'a>,
     pub(super) numbers: Numbers<'a>,
@@ -111,25 +111,25 @@ pub(super) struct PageTier<'a, P, T> {
     pub(super) periods: Option<Countdown>,
     /// When the next sample or scan is; none where all is seen.
     pub(super) looks: Option<Countdown>,
-    /// What accesses have set, where that is what it sees.
+    /// Bits that accesses have set, if the policy sees bits.
     pub(super) bits: AccessBits,
 }
 
-impl<P: PagePolicy, T: Told<P>> PageTier<'_, P, T> {
+impl<P: PagePolicy, T: Feed<P>> PageTier<'_, P, T> {
     /// The policy learns of a reference to a page of the fast tier. If that writes, the page is dirty: the access is
     /// the one that follows, or the fast tier has served it already.
     #[inline]
     fn tell_hit(&mut self, page: PageId, op: Op) {
         let page = self.numbers.of_policy(page);
         let frame = self.memory.frame_of(page);
-        self.told.hit(&mut self.memory, Record::single(page.0, op == Op::Write), frame);
+        self.feed.hit(&mut self.memory, Record::single(page.0, op == Op::Write), frame);
     }
 
     /// The rule learns of a reference, and asked if it may promote.
     #[inline]
     fn ask<M: Movements>(&mut self, page: PageId, op: Op, tiers: &mut Tiers<M>) {
         let now = tiers.now();
-        self.rule.told(page, true, now);
+        self.rule.note(page, true, now);
         if tiers.fast_frames() == 0 {
             return;
         }
@@ -149,18 +149,18 @@ impl<P: PagePolicy, T: Told<P>> PageTier<'_, P, T> {
         let Served { page, op, found, by } = served;
         tiers.movements().sampled();
         if found.is_none() {
-            return self.rule.told(page, by == Tier::Slow, tiers.now());
+            return self.rule.note(page, by == Tier::Slow, tiers.now());
         }
         match by {
             Tier::Fast => {
-                self.rule.told(page, false, tiers.now());
+                self.rule.note(page, false, tiers.now());
                 self.tell_hit(page, op);
             }
             Tier::Slow => self.ask(page, op, tiers),
         }
     }
 
-    /// The bits of all pages are taken and cleared, and told as one reference each.
+    /// The bits of all pages are taken and cleared, and reported as one reference each.
     #[inline(never)]
     fn scan<M: Movements>(&mut self, tiers: &mut Tiers<M>) {
         let resident = tiers.resident_pages();
@@ -169,7 +169,7 @@ impl<P: PagePolicy, T: Told<P>> PageTier<'_, P, T> {
         for (page, op) in self.bits.take() {
             match tiers.tier_of(page) {
                 Some(Tier::Fast) => {
-                    self.rule.told(page, false, tiers.now());
+                    self.rule.note(page, false, tiers.now());
                     self.tell_hit(page, op);
                 }
                 Some(Tier::Slow) => slow.push((page, op)),
@@ -183,7 +183,7 @@ impl<P: PagePolicy, T: Told<P>> PageTier<'_, P, T> {
         }
     }
 
-    /// A page of the fast tier is written; the policy may not be told.
+    /// A page of the fast tier is written; the policy may not see it.
     #[inline]
     fn make_dirty(&mut self, page: PageId) {
         let frame = self.memory.frame_of(self.numbers.of_policy(page));
@@ -193,10 +193,10 @@ impl<P: PagePolicy, T: Told<P>> PageTier<'_, P, T> {
     }
 }
 
-impl<P: PagePolicy, T: Told<P>> TierPolicy for PageTier<'_, P, T> {
+impl<P: PagePolicy, T: Feed<P>> TierPolicy for PageTier<'_, P, T> {
     #[inline]
     fn begins(&mut self) {
-        self.told.before(&mut self.memory);
+        self.feed.before(&mut self.memory);
     }
 
     #[inline]
@@ -254,7 +254,7 @@ impl<P: PagePolicy, T: Told<P>> TierPolicy for PageTier<'_, P, T> {
             // References that found their page in the slow tier have been seen.
             Sight::All => match (found, by) {
                 (Some(Tier::Slow), _) => {}
-                (_, by) => self.rule.told(page, by == Tier::Slow, tiers.now()),
+                (_, by) => self.rule.note(page, by == Tier::Slow, tiers.now()),
             },
             Sight::Sample(_) => {
                 if self.looks.as_mut().is_some_and(Countdown::ends) {

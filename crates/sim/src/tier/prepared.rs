@@ -15,7 +15,7 @@ use crate::{Progress, SimError, TraceInput};
 
 const NS_PER_SECOND: u64 = 1_000_000_000;
 
-/// What a trace is at one page size.
+/// A trace at one page size.
 pub(super) struct AtSize {
     pub(super) page_bytes: u64,
     pub(super) views: Views,
@@ -24,7 +24,7 @@ pub(super) struct AtSize {
     /// From the first request to the last; `None` without times.
     pub(super) span_seconds: Option<BigRational>,
     pub(super) has_times: bool,
-    /// Where counts are noted.
+    /// The places where counters are read.
     pub(super) cuts: Cuts,
     keys: OnceLock<Vec<u64>>,
     accesses: OnceLock<Vec<[u64; 2]>>,
@@ -135,7 +135,7 @@ impl AtSize {
         self.views.folded(Folding::None)
     }
 
-    /// The numbers by which a sketch knows the pages: their own with that of their stream, in the order of appearance.
+    /// Keys of the pages in a sketch: their own number with that of their stream, in the order of appearance.
     pub(super) fn keys(&self) -> &[u64] {
         self.keys.get_or_init(|| {
             let view = self.view().pages();
@@ -171,7 +171,7 @@ impl AtSize {
     }
 }
 
-/// Where a page, which is numbered by its first reference, stands among the keys.
+/// Place among the keys of a page that is numbered by its first reference.
 fn place_of(view: &PageView, page: u32) -> usize {
     view.places_by_address().map_or(page, |places| places[page as usize]) as usize
 }

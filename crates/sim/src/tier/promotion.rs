@@ -164,7 +164,7 @@ impl<'a> Memory<'a> {
 
     /// The rule sees a reference; `is_slow` if the page is in the slow tier.
     #[inline]
-    pub(super) fn told(&mut self, page: PageId, is_slow: bool, now: u64) {
+    pub(super) fn note(&mut self, page: PageId, is_slow: bool, now: u64) {
         match self {
             Memory::Nothing { .. } => {}
             Memory::Touches { of_page, .. } if is_slow => {

@@ -12,13 +12,13 @@ use super::course::Windows;
 use super::page_policy::{AccessBits, Numbers, PageTier, Sight};
 use super::promotion::{self, PromotionRule};
 use crate::intervals::{Cuts, Grows, Noted, Notes};
-use crate::replay::{ByAccess, ByExactBits, ByFuture, CHUNK_RECORDS, Told, chunk_done, first_op};
+use crate::replay::{ByAccess, ByExactBits, ByFuture, CHUNK_RECORDS, Feed, chunk_done, first_op};
 use crate::{Progress, SimError};
 
-/// When the limit of promotions begins anew.
+/// Period of the limit of promotions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Renewal<'a> {
-    /// After every so many references.
+    /// In references.
     References(u64),
     /// Before the references with these numbers, counted from 0 and rising.
     Before(&'a [u64]),
@@ -26,7 +26,7 @@ pub(crate) enum Renewal<'a> {
 }
 
 impl Renewal<'_> {
-    /// The number of the first reference from this one on before which the limit begins anew, but not of the very first.
+    /// The next reference, from this one on, that a new period begins before; the very first one does not count.
     fn next(self, from: u64) -> u64 {
         match self {
             Renewal::References(every) => from.max(1).next_multiple_of(every),
@@ -46,12 +46,12 @@ pub(crate) struct TierReplay<'a> {
     pub(crate) view: &'a PageView,
     pub(crate) sizes: TierSizes,
     pub(crate) renewal: Renewal<'a>,
-    /// Where counts are noted.
+    /// The places where counters are read.
     pub(crate) cuts: &'a Cuts,
     pub(crate) progress: &'a Progress,
 }
 
-/// What a replay is told of, and gives back.
+/// A replay's input, and its result.
 pub(crate) trait Watching: Movements + Sized {
     /// What is noted of it.
     type Counts: Grows;
@@ -61,7 +61,7 @@ pub(crate) trait Watching: Movements + Sized {
     /// A reference is over.
     fn served<P: TierPolicy>(tiers: &mut Tiers<Self>, served: Served, policy: &P);
 
-    /// References until the end of the present window, at which the replay is looked at.
+    /// References until the end of the present window, when counts are taken.
     fn next_end(&self) -> u64 {
         u64::MAX
     }
@@ -100,7 +100,7 @@ impl Watching for Counter {
 /// The tiers at the end, and what was noted on the way.
 type Replayed<W> = Result<(Tiers<W>, Noted<<W as Watching>::Counts>), SimError>;
 
-/// What is done after each chunk of records: progress is told, and a policy asked whether it can go on.
+/// Work after each chunk of records: progress is reported, and a policy asked whether it can go on.
 type ChunkDone<P> = fn(&mut P, &Progress, usize) -> Result<(), SimError>;
 
 /// A policy that is made for tiers always can go on.
@@ -207,7 +207,7 @@ impl<'a, W: Watching> PageVisitor<'a, W> {
         policy.build(Size { frames, pages }, self)
     }
 
-    fn with<P: PagePolicy, T: Told<P>>(self, policy: P, told: T) -> Replayed<W> {
+    fn with<P: PagePolicy, T: Feed<P>>(self, policy: P, feed: T) -> Replayed<W> {
         let PageVisitor { replay, keeping, watching } = self;
         let TierSizes { fast_frames, pages, .. } = replay.sizes;
         let by_address = replay.view.places_by_address().filter(|_| P::PAGE_NUMBERS_MATTER);
@@ -224,7 +224,7 @@ impl<'a, W: Watching> PageVisitor<'a, W> {
                 Sight::Sample(every) | Sight::Bits(every) => Some(Countdown::new(every)),
             },
             memory: Memory::new(fast_frames.min(pages).max(1), pages, policy),
-            told,
+            feed,
             sight: keeping.sight,
             rule: promotion::Memory::new(keeping.rule, fast_frames, pages, keeping.keys),
             numbers: Numbers { by_address, back: &back },
@@ -248,8 +248,8 @@ impl<W: Watching> Visitor for PageVisitor<'_, W> {
     }
 
     fn offline<P: Offline + 'static>(self, policy: P) -> Self::Output {
-        let mut told = ByFuture::default();
-        Told::<P>::enter(&mut told, None, self.keeping.next_use);
-        self.with(policy, told)
+        let mut feed = ByFuture::default();
+        Feed::<P>::enter(&mut feed, None, self.keeping.next_use);
+        self.with(policy, feed)
     }
 }

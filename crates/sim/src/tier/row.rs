@@ -11,9 +11,9 @@ columns! {
         pub policy: String,
         /// The rule of promotion as the user wrote it; null where the policy has its own.
         pub promote: Option<String>,
-        /// What the policy sees; null where it has its own way.
+        /// References that the policy sees; null where the policy decides itself.
         pub see: Option<String>,
-        /// Where new pages go; null where the policy says so itself.
+        /// Tier of new pages; null where the policy decides itself.
         pub placement: Option<String>,
         /// Frames of the fast tier.
         pub fast_frames: u64,
@@ -87,9 +87,9 @@ columns! {
         pub mean_ns: Option<f64>,
         /// Time of accesses per reference in ns; null without references.
         pub mean_access_ns: Option<f64>,
-        /// How often the trace can run before the slow tier is worn out, with wear levelling.
+        /// Runs of the trace before the slow tier is worn out, with wear levelling.
         pub life_traces: Option<f64>,
-        /// How often it can run without wear levelling.
+        /// The same without wear levelling.
         pub life_traces_unleveled: Option<f64>,
         /// Years of life at the trace's rate; null if it has no times.
         pub life_years: Option<f64>,
@@ -103,10 +103,10 @@ columns! {
         pub policy_resolved: String,
         /// The tiers with every value.
         pub tiers_resolved: String,
-        /// The device below.
+        /// The device below both tiers.
         pub storage: String,
-        /// What the policy must be told: `bits` (bits, samples or hint faults), `access` (every reference), `offline` (the
-        /// future, so that it cannot run), or `bound`.
+        /// Input that the policy needs: `bits` (bits, samples or hint faults), `access` (every reference), `offline`
+        /// (the future, so that it cannot run), or `bound`.
         pub kind: &'static str,
         /// Records of the trace that were skipped as malformed.
         pub skipped_requests: u64,

@@ -1,4 +1,4 @@
-//! What the counts of a cell are worth: its row.
+//! The row of a cell, from its counts.
 
 use clockhand_policy::catalog::Kind;
 use num_bigint::BigInt;
@@ -30,7 +30,7 @@ fn kind_of(policy: &Contender) -> &'static str {
 }
 
 impl TierStudy<'_> {
-    /// A row of which only what identifies it is known.
+    /// A row with only its key.
     fn empty_row(&self, at: &AtSize, cell: &TierCell) -> TierRow {
         let profile = &self.profiles[cell.profile];
         let policy = &self.policies[cell.policy];
@@ -108,7 +108,7 @@ impl TierStudy<'_> {
         let copied = counts.promotions + counts.demotions - counts.free_demotions;
         let has_any = references > 0;
         let time = |time: &BigRational| has_any.then(|| rounded(time));
-        // How worn each page is, is known of the whole trace.
+        // The wear of each page is known for the whole trace only.
         let life_of =
             |value: &Option<BigRational>| value.as_ref().filter(|_| part.is_whole()).map(rounded);
         TierRow {

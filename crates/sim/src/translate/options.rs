@@ -10,7 +10,7 @@ use crate::options::{Domain, options};
 use crate::{Contestant, MemorySize, SimError, TraceInput, parse_page_bytes};
 
 options! {
-    /// What `translate` takes beside traces and threads.
+    /// Options of `translate`, beside traces and threads.
     pub struct TranslateOptions {
         /// Page sizes, powers of two, such as 512,4KiB.
         ///
@@ -34,10 +34,9 @@ options! {
         /// Memory sizes as shares of the footprint (``"5%"``) or in bytes (``"64MiB"``). Give either this or
         /// ``frames``.
         memory: Option<String> = Domain::Sizes;
-        /// How many times slower than memory storage is; 1,10,100,1000 if neither this nor --device is given.
+        /// Storage's time over memory's; 1,10,100,1000 if neither this nor --device is given.
         ///
-        /// How many times slower than memory storage is, such as ``"1,10,100,1000"``, which it is if neither this nor
-        /// ``device`` is given.
+        /// Storage's time over memory's; ``"1,10,100,1000"`` if neither this nor ``device`` is given.
         ratio in "ratios": Vec<String> = Domain::List;
         /// Storage as a device, NAME[:option=value,...] or FILE.toml; several with commas, all, or a pattern. See: clockhand
         /// devices.
@@ -51,9 +50,9 @@ options! {
         policy as "policies": Vec<String> = Domain::Names { of: "policies" }, "clock";
         /// Levels of the page table, from 1 to 8; x86-64 has 4.
         walk_levels: u32 = Domain::Whole { least: 1, most: MOST_LEVELS as u64 }, "1";
-        /// Upper entries of page tables that are cached.
+        /// Size of the walk cache, in upper entries of page tables.
         ///
-        /// Upper entries of page tables that are cached, least recently used first out.
+        /// Size of the walk cache, in upper entries of page tables; replacement is LRU.
         walk_cache: u32 = Domain::Whole { least: 0, most: TlbGeometry::LIMIT_ENTRIES as u64 }, "0";
         /// SIZE[:SHARE]: a region of this size becomes one huge page when this share of its pages is in memory; all of them if not
         /// given.
@@ -61,19 +60,19 @@ options! {
         /// Size of a huge page, and the share of its pages that must be in memory for it to become one: ``"2MiB"``,
         /// ``"2MiB:1/2"``.
         huge: Option<String> = Domain::Text;
-        /// How many pages behind one that faults come with it, up to 128.
+        /// Load this many pages behind a faulting one with it, up to 128.
         ///
-        /// How many pages behind one that faults come with it, from 0 to 128.
+        /// Pages behind a faulting one that are loaded with it, from 0 to 128.
         prefetch: u32 = Domain::Whole { least: 0, most: MOST_PREFETCHED as u64 }, "0";
-        /// Evict nothing: when memory is full, kill the stream that was not referenced for longest.
+        /// Evict nothing: when memory is full, kill the least recently referenced stream.
         ///
-        /// Nothing is evicted; the stream that was not referenced for longest is killed.
+        /// Evict nothing; kill the least recently referenced stream.
         no_swap: bool = Domain::Flag;
         /// A request references every page it touches, not only the first.
         split: bool = Domain::Flag;
-        /// Another stream finds TLBs and walk cache empty.
+        /// Empty TLBs and walk cache when the stream changes.
         ///
-        /// A reference of another stream finds TLBs and walk cache empty.
+        /// Empty TLBs and walk cache at a reference of another stream.
         flush_on_switch: bool = Domain::Flag;
         /// Nanoseconds of a look-up in the TLB.
         ///
@@ -87,7 +86,7 @@ options! {
         ///
         /// Nanoseconds of a page fault besides moving the page.
         fixed_ns: String = Domain::Number, "0";
-        /// Pages that are written back cost time, too.
+        /// Charge time for pages that are written back, too.
         charge_write_back: bool = Domain::Flag;
         /// Seed of policies and TLBs with random choices, from 0.
         seed: u64 = Domain::Whole { least: 0, most: u64::MAX }, "0";

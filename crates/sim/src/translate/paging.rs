@@ -13,7 +13,7 @@ use super::replay::Entering;
 use super::space::{NONE, Regions, Space};
 use super::translator::{LookUp, Translator};
 use crate::intervals::grows;
-use crate::replay::{Told, first_op};
+use crate::replay::{Feed, first_op};
 
 /// Features of the driver besides demand paging.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub(crate) enum Action {
     Kill(u32),
 }
 
-/// Told of every action, for tests; the loop is compiled for each, so that not watching costs nothing.
+/// Observes every action, for tests; the loop is compiled for each, so that not watching costs nothing.
 pub(crate) trait Watcher {
     fn saw(&mut self, action: Action);
 }
@@ -86,7 +86,7 @@ impl Watcher for Unwatched {
 /// One memory and the TLBs before it.
 pub(crate) struct Paging<'a, P, T, W> {
     pub(crate) memory: Memory<P>,
-    pub(crate) told: T,
+    pub(crate) feed: T,
     pub(crate) watcher: W,
     pub(crate) translators: Vec<Translator>,
     counts: PagingCounts,
@@ -123,9 +123,9 @@ struct Streams {
     last: u32,
 }
 
-impl<'a, P: PagePolicy, T: Told<P> + Entering<P>, W: Watcher> Paging<'a, P, T, W> {
+impl<'a, P: PagePolicy, T: Feed<P> + Entering<P>, W: Watcher> Paging<'a, P, T, W> {
     pub(crate) fn new(
-        (memory, told, watcher): (Memory<P>, T, W),
+        (memory, feed, watcher): (Memory<P>, T, W),
         translators: Vec<Translator>,
         space: &'a Space,
         rules: PagingRules,
@@ -141,7 +141,7 @@ impl<'a, P: PagePolicy, T: Told<P> + Entering<P>, W: Watcher> Paging<'a, P, T, W
         let with_streams = rules.no_swap || rules.flush_on_switch;
         Paging {
             memory,
-            told,
+            feed,
             watcher,
             translators,
             counts: PagingCounts::default(),
@@ -160,7 +160,7 @@ impl<'a, P: PagePolicy, T: Told<P> + Entering<P>, W: Watcher> Paging<'a, P, T, W
     /// Replays one record, which stands for `references` references.
     #[inline]
     pub(crate) fn reference(&mut self, record: Record, references: u32) {
-        self.told.before(&mut self.memory);
+        self.feed.before(&mut self.memory);
         if self.streams.is_some() {
             self.note_stream(record.page(), references);
         }
@@ -187,7 +187,7 @@ impl<'a, P: PagePolicy, T: Told<P> + Entering<P>, W: Watcher> Paging<'a, P, T, W
             let look_up = translator.reference(translation, page, leaf_level, self.space);
             self.watcher.saw(Action::LookUp(look_up));
         }
-        self.told.hit(&mut self.memory, record, frame);
+        self.feed.hit(&mut self.memory, record, frame);
     }
 
     /// The translation that maps a page, and the level of the page table where it stands.
@@ -233,7 +233,7 @@ impl<'a, P: PagePolicy, T: Told<P> + Entering<P>, W: Watcher> Paging<'a, P, T, W
         self.table.note();
         // With promotion, which could have taken the page's frame, runs are not folded and have no
         // rest.
-        self.told.rest(&mut self.memory, record, frame);
+        self.feed.rest(&mut self.memory, record, frame);
     }
 
     /// Reads what comes with a page by the page's own request.
@@ -299,7 +299,7 @@ impl<'a, P: PagePolicy, T: Told<P> + Entering<P>, W: Watcher> Paging<'a, P, T, W
 
     /// Loads a page that has not been referenced yet.
     fn bring(&mut self, page: u32, action: Action) {
-        self.told.enters(&mut self.memory, page);
+        self.feed.enters(&mut self.memory, page);
         self.memory.load(Fault::ahead(PageId(page)));
         self.entered(page, action);
     }

@@ -12,7 +12,7 @@ use super::space::Space;
 use super::translator::{TlbLevels, TranslationCounts, Translator};
 use crate::intervals::{Cuts, Noted, Notes};
 use crate::next_use::NEVER;
-use crate::replay::{ByAccess, ByExactBits, ByReference, CHUNK_RECORDS, Told, chunk_done};
+use crate::replay::{ByAccess, ByExactBits, ByReference, CHUNK_RECORDS, Feed, chunk_done};
 use crate::{Progress, SimError};
 
 /// A page view with its space, and how references are translated and paged.
@@ -45,10 +45,10 @@ impl<'a> Replay<'a> {
     }
 
     /// An empty memory under `policy`, with empty TLBs.
-    pub(crate) fn paging<P, T, W>(self, policy: P, told: T, watcher: W) -> Paging<'a, P, T, W>
+    pub(crate) fn paging<P, T, W>(self, policy: P, feed: T, watcher: W) -> Paging<'a, P, T, W>
     where
         P: PagePolicy,
-        T: Told<P> + Entering<P>,
+        T: Feed<P> + Entering<P>,
         W: Watcher,
     {
         let pages = self.space.pages();
@@ -56,15 +56,15 @@ impl<'a> Replay<'a> {
         let of_levels =
             |&levels: &TlbLevels| Translator::new(levels, self.walk_cache, self.seed, self.space);
         let translators = self.tlbs.iter().map(of_levels).collect();
-        Paging::new((memory, told, watcher), translators, self.space, self.rules, self.frames)
+        Paging::new((memory, feed, watcher), translators, self.space, self.rules, self.frames)
     }
 
-    fn run<P: PagePolicy, T>(self, policy: P, told: T) -> Result<Noted<CellCounts>, SimError>
+    fn run<P: PagePolicy, T>(self, policy: P, feed: T) -> Result<Noted<CellCounts>, SimError>
     where
-        T: Told<P> + Entering<P>,
+        T: Feed<P> + Entering<P>,
     {
         let period = policy.period();
-        let mut paging = self.paging(policy, told, Unwatched);
+        let mut paging = self.paging(policy, feed, Unwatched);
         let notes = self.replay_in_periods(&mut paging, period)?;
         Ok(notes.finish(counts_of(&paging)))
     }
@@ -75,7 +75,7 @@ impl<'a> Replay<'a> {
         period: Option<NonZeroU64>,
     ) -> Result<Notes<'a, CellCounts>, SimError>
     where
-        T: Told<P> + Entering<P>,
+        T: Feed<P> + Entering<P>,
     {
         let period = period.map_or(u64::MAX, NonZeroU64::get);
         let mut left_in_period = period;
@@ -87,7 +87,7 @@ impl<'a> Replay<'a> {
             let (chunk, later) = records.split_at(most);
             records = later;
             let run_lengths = of_view.next_of(most)?.and_then(|of_view| of_view.run_lengths);
-            paging.told.enter(run_lengths, None);
+            paging.feed.enter(run_lengths, None);
             let mut lengths = run_lengths.into_iter().flat_map(RunLengths::iter);
             for &record in chunk {
                 let references = lengths.next().unwrap_or(1);
@@ -108,7 +108,7 @@ impl<'a> Replay<'a> {
 /// The counts of memory and the TLBs.
 fn counts_of<P: PagePolicy, T, W: Watcher>(paging: &Paging<'_, P, T, W>) -> CellCounts
 where
-    T: Told<P> + Entering<P>,
+    T: Feed<P> + Entering<P>,
 {
     let of_tlbs = paging.translators.iter().map(|translator| translator.counts).collect();
     (paging.counts_so_far(), of_tlbs)
@@ -174,7 +174,7 @@ impl<'a> ByForesight<'a> {
     }
 }
 
-impl<P: Offline> Told<P> for ByForesight<'_> {
+impl<P: Offline> Feed<P> for ByForesight<'_> {
     #[inline]
     fn before(&mut self, memory: &mut Memory<P>) {
         let (Some(&next), Some(record)) = (self.next_use.next(), self.records.next()) else {

@@ -27,7 +27,7 @@ columns! {
         pub t_data_ns: Option<f64>,
         /// Mean time of both in nanoseconds; null without references.
         pub amat_ns: Option<f64>,
-        /// How many times slower than memory storage is, if it is no device.
+        /// Storage's time over memory's, unless storage is a device.
         pub storage_ratio: Option<f64>,
         /// The device as the user wrote it, if storage is one.
         pub device: Option<String>,
@@ -81,8 +81,8 @@ columns! {
         pub memory_share: Option<f64>,
         /// The device with every option, if storage is one.
         pub device_resolved: Option<String>,
-        /// What the policy must be told: `bits` (misses, and the bits that hits set), `access` (every hit) or `offline`
-        /// (the future); `bound` is no policy.
+        /// Input that the policy needs: `bits` (misses, and the bits that hits set), `access` (every hit) or `offline`
+        /// (the future); `bound` is a limit, not a policy.
         pub kind: &'static str,
         /// Malformed lines or records of the trace, which are skipped and became no request.
         pub skipped_requests: u64,

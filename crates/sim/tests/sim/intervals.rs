@@ -333,13 +333,13 @@ fn a_span_of_time_has_the_references_that_come_within_it() {
     let (_, intervals) =
         (STUDIES[0].run)(&table, Some("1ms".to_owned()), Some("2ms".to_owned())).unwrap();
     let cells = by_cell(&intervals);
-    let told = cells[0].iter().map(|row| {
+    let expected = cells[0].iter().map(|row| {
         [&row["interval"], &row["from_reference"], &row["from_us"], &row["references"]]
             .map(Value::to_string)
     });
     // From 1 ms after the first request: [1, 3), nothing in [3, 5) and [5, 7), and [7, 9] with what comes at 9 ms in [9, 11).
     assert_eq!(
-        told.collect::<Vec<_>>(),
+        expected.collect::<Vec<_>>(),
         [["0", "1", "1000.0", "3"], ["4", "4", "9000.0", "2"]].map(|row| row.map(str::to_owned))
     );
 }
@@ -368,7 +368,7 @@ fn what_makes_no_sense_is_refused_by_every_study() {
     let timed = table(9, 50);
     let untimed = RequestTable { times_ns: None, ..timed.clone() };
     for study in &STUDIES {
-        for (warm_up, every, told) in [
+        for (warm_up, every, expected) in [
             (Some("0"), None, "--warm-up \"0\" is no part of a trace"),
             (Some("100%"), None, "--warm-up 100% is no share below 100%"),
             (Some("5000"), None, "--warm-up leaves nothing to count"),
@@ -378,7 +378,7 @@ fn what_makes_no_sense_is_refused_by_every_study() {
             (None, Some("20%"), "--every \"20%\" is no interval"),
         ] {
             let refused = refusal(study, &timed, warm_up, every);
-            assert!(refused.contains(told), "{}: {refused}", study.name);
+            assert!(refused.contains(expected), "{}: {refused}", study.name);
         }
         let refused = refusal(study, &untimed, None, Some("5ms"));
         assert!(refused.contains("the trace has no times"), "{}: {refused}", study.name);
@@ -438,7 +438,7 @@ fn locality_counts_the_pages_of_each_interval() {
     study.wanted =
         Wanted { curve: false, inter_reference: false, rankings: false, working_sets: false };
     let found = analyze_locality(&study, &Progress::default()).unwrap();
-    let told = found.intervals.iter().map(|it| {
+    let expected = found.intervals.iter().map(|it| {
         (
             it.from_reference,
             it.read_references,
@@ -449,5 +449,5 @@ fn locality_counts_the_pages_of_each_interval() {
         )
     });
     // 1 3 3, where 3 is new, and 3 1 4, where 4 is.
-    assert_eq!(told.collect::<Vec<_>>(), [(2, 2, 1, 2, 1, 1), (5, 2, 1, 3, 1, 1)]);
+    assert_eq!(expected.collect::<Vec<_>>(), [(2, 2, 1, 2, 1, 1), (5, 2, 1, 3, 1, 1)]);
 }

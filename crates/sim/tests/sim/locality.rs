@@ -88,12 +88,12 @@ fn a_collapsed_run_is_its_first_read_and_its_first_write() {
         locality(&study)
     };
     let (collapsed, expected) = (of(runs, Repeats::Collapsed), of(once, Repeats::Each));
-    let (found, told) = (collapsed.whole.expect("whole"), expected.whole.expect("whole"));
-    assert_eq!(found.recency, told.recency);
-    assert_eq!(found.write_frequency, told.write_frequency);
+    let (found, wanted) = (collapsed.whole.expect("whole"), expected.whole.expect("whole"));
+    assert_eq!(found.recency, wanted.recency);
+    assert_eq!(found.write_frequency, wanted.write_frequency);
     assert_eq!(collapsed.trace.references, 11, "of the trace, whatever counts");
     let each = of(runs, Repeats::Each).whole.expect("whole");
-    assert_ne!(each.recency, told.recency);
+    assert_ne!(each.recency, wanted.recency);
 }
 
 #[test]

@@ -21,9 +21,9 @@
 //! | sector `+` sectors | of 512 bytes; absent if no data is transferred |
 //! | name | of the process; ignored |
 //!
-//! - A request shows in several lines, so **one action is read**: `Q`, what programs asked for, if
-//!   it occurs in the first 64 KiB, otherwise `D`, what the device was asked for after merging and
-//!   scheduling, `I`, or `C`, what the device has done. A note says which.
+//! - A request shows in several lines, so **one action is read**: the first of `Q` (requests of
+//!   programs), `D` (requests to the device after merging and scheduling), `I`, and `C` (completed
+//!   requests) that occurs in the first 64 KiB. A note says which.
 //! - Devices that are built on others (dm, md) show the same request once each. Lines of action `A` tell when a device
 //!   passes a request on: it is counted once, for the upper device, if that is traced too. Without such lines both are
 //!   counted, as streams of their own.

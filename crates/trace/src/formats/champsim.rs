@@ -65,8 +65,8 @@ impl Layout {
         LAYOUTS.into_iter().find(|layout| layout.fits(head))
     }
 
-    /// There is no mark; but flags are 0 or 1, addresses are those of a program, and mostly one
-    /// instruction follows the other.
+    /// The format has no mark; but flags are 0 or 1, addresses are those of a program, and mostly
+    /// one instruction follows the other.
     fn fits(self, head: &[u8]) -> bool {
         const RECORDS_TRIED: usize = 256;
         const LONGEST_INSTRUCTION_BYTES: u64 = 16;

@@ -7,8 +7,7 @@
 //! 0x0C). Only the `sectorsize` of each disk is used, in bytes; a disk without one is assumed to
 //! have the sectors of the others, or of 256 bytes, and a note says so.
 //!
-//! **A record** is a sequence of big-endian 32-bit numbers, the first of which is its length in
-//! bytes:
+//! **A record** is a sequence of big-endian 32-bit numbers. The first one is its length in bytes:
 //!
 //! | byte | field | use |
 //! |---|---|---|

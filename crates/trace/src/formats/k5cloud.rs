@@ -16,8 +16,8 @@
 //! | offset | bytes |
 //! | size | bytes |
 //!
-//! - A table whose second field holds no seconds of the years 2000 to 2050, or whose offsets or sizes are no multiples of
-//!   512, is something else; then the format must be named.
+//! - A table is not recognised if its second field holds no seconds of the years 2000 to 2050, or if its offsets or
+//!   sizes are not multiples of 512. Then the format must be named.
 //!
 //! **Skipped**: blank lines, silently. Every other line that is not a request is counted as malformed.
 //!

@@ -3,10 +3,10 @@
 //! Cache traces in libCacheSim's own format (`.lcs`), all versions. Not verified on real data.
 //!
 //! **The header** begins and ends with the little-endian u64 `0x123456789abcdef0`. One of 8192 bytes
-//! has the version of the records, 1 to 8, at byte 8. The older one of 1024 bytes has there, in the
-//! notation of Python's `struct`, the types of up to 239 fields (`<IQIq`), and from byte 248 on the
-//! numbers of the fields in use, counted from 1, where 0 means none: object, size, time, last
-//! access, next access, operation, lifetime, tenant; byte 1004 has the length of a record.
+//! has the version of the records, 1 to 8, at byte 8. The older one of 1024 bytes has there the
+//! types of up to 239 fields, in the notation of Python's `struct` (`<IQIq`). From byte 248 on it
+//! has the numbers of the fields in use, counted from 1, where 0 means none: object, size, time,
+//! last access, next access, operation, lifetime, tenant. Byte 1004 has the length of a record.
 //!
 //! **A record** is packed and little-endian:
 //!

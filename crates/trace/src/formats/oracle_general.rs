@@ -50,7 +50,7 @@ fn sniff(sample: &Sample) -> Confidence {
     fits(records.map(|record| (record, i64::from_le_bytes(field(record, 16)))))
 }
 
-/// There is no mark; but time never runs back, and the next request for an object lies ahead.
+/// The format has no mark; but time never runs back, and the next request for an object lies ahead.
 pub(super) fn fits<'a>(
     records_with_next_request: impl ExactSizeIterator<Item = (&'a [u8], i64)>,
 ) -> Confidence {

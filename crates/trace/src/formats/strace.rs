@@ -44,12 +44,14 @@
 //!   beside times are understood.
 //! - **Writes of files that are opened with O_SYNC or O_DSYNC**, or with `RWF_SYNC` or `RWF_DSYNC`, are followed by a sync of
 //!   the file. A note counts them.
-//! - Block devices are files of the page cache; they are told by `-yy` or by their name in /dev.
+//! - Block devices are files of the page cache; they are recognised by `-yy` or by their name in
+//!   /dev.
 //!
-//! **Skipped**, and counted in notes: calls that concern no file, calls that failed, reads and writes of
-//! pipes, sockets, character devices, /proc and /sys, asynchronous I/O (`io_submit`, `io_uring_enter`),
-//! `sync_file_range`, advice (`fadvise64`, `readahead`), call stacks (`-k`), the table of `-C`, signals, calls that the log never finishes. Calls
-//! of size 0 do nothing and are counted. Every other line that is not a call is counted as malformed.
+//! **Skipped**, and counted in notes: calls that concern no file, calls that failed, and calls that the log never
+//! finishes. Reads and writes of pipes, sockets, character devices, /proc and /sys. Asynchronous I/O (`io_submit`,
+//! `io_uring_enter`), `sync_file_range` and advice (`fadvise64`, `readahead`). Call stacks (`-k`), the table of `-C`,
+//! and signals. Calls of size 0 do nothing and are counted. Every other line that is not a call is counted as
+//! malformed.
 //!
 //! **Source**: strace(1), and logs of strace 6.1.
 
@@ -73,7 +75,7 @@ use crate::scan;
 use crate::source::Source;
 use calls::{Caller, sharing_of};
 use files::Files;
-use line::{Call, Entry, Told, When};
+use line::{Call, Content, Entry, When};
 use memory::Memory;
 pub(crate) use memory::MemoryReference;
 use processes::{Processes, Telling};
@@ -234,20 +236,20 @@ impl LineFormat for Log {
 
 impl Log {
     fn entry(&mut self, entry: Entry, output: &mut Output) -> Result<(), Fault> {
-        let Entry { thread, when, told } = entry;
+        let Entry { thread, when, content } = entry;
         let time_ns = self.clock.time_ns(when);
-        match told {
-            Told::Remark => output.report.pass_over("signals and remarks of strace"),
-            Told::Ended => self.end_thread(self.processes.named(thread), time_ns, output)?,
-            Told::Unfinished(text) => {
+        match content {
+            Content::Remark => output.report.pass_over("signals and remarks of strace"),
+            Content::Ended => self.end_thread(self.processes.named(thread), time_ns, output)?,
+            Content::Unfinished(text) => {
                 let thread = self.meet(thread, true, time_ns, output)?;
                 self.begin_call(thread, text)?;
             }
-            Told::Resumed(rest) => {
+            Content::Resumed(rest) => {
                 let thread = self.meet(thread, false, time_ns, output)?;
                 self.resume_call(thread, rest, time_ns, output)?;
             }
-            Told::Call(call) => {
+            Content::Call(call) => {
                 let thread = self.meet(thread, true, time_ns, output)?;
                 Caller { log: self, thread, time_ns, call, output }.follow()?;
             }

@@ -11,7 +11,7 @@ pub struct Chunk<'a> {
     pub first: usize,
     /// The runs.
     pub records: &'a [Record],
-    /// How many references each stands for; `None` if each is one.
+    /// The number of references of each record; `None` if each is one.
     pub run_lengths: Option<RunLengths<'a>>,
     /// As many records of the view, but from a place that is so far behind, as was asked for; fewer at the end.
     pub ahead: &'a [Record],

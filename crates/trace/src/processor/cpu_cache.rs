@@ -4,11 +4,11 @@
 //! cache lets through. The filter is a split first-level cache, virtually indexed, LRU within a
 //! set, cold at the start:
 //!
-//! - a fetch or load that misses reads its line;
-//! - a store that misses allocates its line; the [`View`](crate::View) decides whether that reads memory;
-//! - a dirty line that is evicted is written *before* the read that caused it;
-//! - an access that spans lines touches each, ascending;
-//! - lines that are dirty at the end stay where they are.
+//! - A fetch or load that misses reads its line.
+//! - A store that misses allocates its line. The [`View`](crate::View) decides whether that reads memory.
+//! - A dirty line that is evicted is written *before* the read that caused it.
+//! - An access that spans lines touches each, ascending.
+//! - Lines that are dirty at the end stay where they are.
 
 use crate::error::TraceError;
 use crate::request::{Access, AccessKind, Request};

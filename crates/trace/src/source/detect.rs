@@ -10,11 +10,10 @@ use crate::source::Source;
 
 /// The one format that fits the head of the trace best.
 ///
-/// # Errors
-/// [`TraceError::Unrecognized`] when none fits; [`TraceError::Ambiguous`] when several fit equally
-/// well, because formats that share their columns differ in units, and a guess would silently give
-/// wrong addresses; [`TraceError::Doubtful`] when one without a mark fits whose columns are not what
-/// they should be.
+/// # Errors Errors are [`TraceError::Unrecognized`] when none fits, and [`TraceError::Ambiguous`]
+/// when several fit equally well. Formats that share their columns differ in units: a guess would
+/// silently give wrong addresses. [`TraceError::Doubtful`] means that a format without a mark fits,
+/// but its columns are not what they should be.
 pub(crate) fn detect(source: &Source) -> Result<&'static Format, TraceError> {
     let sample = Sample::new(source.head(), source.head_is_all());
     let file = source.file().to_owned();

@@ -24,11 +24,12 @@ pub struct RequestColumns<'a> {
 
 /// A [`Reader`] of columns in memory.
 ///
-/// The digest in its report is the SHA-256 of this encoding, so that equal columns have equal
-/// digests everywhere: the bytes `clockhand requests 1\n`; one byte, 1 when there are times and 0
-/// otherwise; then for each request `R` or `W`, the address (8 bytes), the size (4 bytes), the
-/// stream (4 bytes) and, when there are times, the time (8 bytes). Numbers are little-endian; rows
-/// whose size is 0 are part of it. A [`SyntheticReader`](crate::SyntheticReader) has the same digest.
+/// The digest in its report is the SHA-256 of this encoding, so that equal columns have equal digests
+/// everywhere. First come the bytes `clockhand requests 1
+/// ` and one byte, 1 with times and 0 without. Then follow for each request `R` or `W`, the address
+/// (8 bytes), the size (4 bytes), the stream (4 bytes) and the time, if it has one (8 bytes). Numbers
+/// are little-endian; rows whose size is 0 are part of it. A
+/// [`SyntheticReader`](crate::SyntheticReader) has the same digest.
 pub struct ColumnReader<'a> {
     columns: RequestColumns<'a>,
     next_row: usize,

@@ -42,8 +42,8 @@ impl<'a> Sample<'a> {
             .any(|&byte| byte == 0 || (byte < b' ' && !byte.is_ascii_whitespace() && byte != 0x0b))
     }
 
-    /// A few words on what this is, if its beginning tells that it is no table.
-    pub(crate) fn told_by_its_beginning(&self) -> Option<&'static str> {
+    /// A few words on what this is, if its beginning shows that it is not a table.
+    pub(crate) fn known_by_its_beginning(&self) -> Option<&'static str> {
         const KNOWN: [(&[u8], &str); 16] = [
             (b"PK\x03\x04", "a zip archive; unpack it first"),
             (b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it first"),
@@ -70,7 +70,7 @@ impl<'a> Sample<'a> {
 
     /// The same of anything, for a message that no format fits.
     pub(crate) fn looks_like(&self) -> String {
-        if let Some(known) = self.told_by_its_beginning() {
+        if let Some(known) = self.known_by_its_beginning() {
             return known.to_owned();
         }
         if !self.is_text() {

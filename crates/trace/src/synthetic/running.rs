@@ -101,7 +101,7 @@ impl RunningPhase {
 }
 
 /// One pattern in one stream. For each request it draws the operation, the size and the place, in
-/// this order, and draws nothing where there is no choice.
+/// this order, and draws nothing without a choice.
 #[derive(Debug)]
 struct Run {
     random: Random,

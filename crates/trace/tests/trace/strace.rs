@@ -16,7 +16,7 @@ fn events(log: &str) -> (Vec<Event>, ReadReport) {
 }
 
 /// The events of a log as `file: what`, a line each; times do not matter.
-fn told(log: &str) -> Vec<String> {
+fn events_of(log: &str) -> Vec<String> {
     let (events, report) = events(log);
     assert_eq!(report.skipped_records, 0, "{:?}", report.first_skipped);
     events.iter().map(|event| words(event, &report.stream_names)).collect()
@@ -63,7 +63,7 @@ fn offsets_move_with_reads_writes_and_seeks_and_are_shared_by_copies_of_a_descri
         1 preadv2(3</a>, [{iov_base=\"\", iov_len=3}], 1, -1, 0) = 3\n\
         1 open(\"/a\", O_WRONLY|O_TRUNC) = 6</a>\n";
     assert_eq!(
-        told(log),
+        events_of(log),
         [
             "/a: length 0",
             "/a: cw 0 100 by 1",
@@ -91,7 +91,10 @@ fn a_relative_name_is_a_file_of_the_working_directory_also_where_that_is_unknown
         1 open(\"/a.db\", O_RDONLY) = 6\n\
         1 read(6, \"\"..., 10) = 10\n";
     let unknown = "/(working directory)/a.db: cr 0 10 by 1";
-    assert_eq!(told(log), [unknown, unknown, "/data/a.db: cr 0 10 by 1", "/a.db: cr 0 10 by 1"]);
+    assert_eq!(
+        events_of(log),
+        [unknown, unknown, "/data/a.db: cr 0 10 by 1", "/a.db: cr 0 10 by 1"]
+    );
 }
 
 #[test]
@@ -113,7 +116,7 @@ fn a_deleted_file_lives_until_its_last_descriptor_and_mapping() {
         1 rename(\"/x\", \"/c\") = 0\n\
         1 +++ exited with 0 +++\n";
     assert_eq!(
-        told(log),
+        events_of(log),
         [
             "/a: cw 0 1 by 1",
             "/a: length 0",
@@ -144,7 +147,7 @@ fn threads_share_descriptors_children_have_copies_and_programs_close_some() {
         5 close_range(0, 4294967295, 0) = 0\n\
         1 read(3</b>, \"\"..., 10) = 10\n";
     assert_eq!(
-        told(log),
+        events_of(log),
         ["/b: cr 0 10 by 1", "/b: cr 10 10 by 1", "/b: cr 20 10 by 5", "/b: cr 30 10 by 1"]
     );
     let (_, report) = events(log);
@@ -162,7 +165,7 @@ fn a_log_without_numbers_gets_them_when_there_are_two_processes() {
         [pid     8] 1.875 +++ exited with 0 +++\n\
         1.875 <... read resumed>) = 5\n\
         2.5 read(3</a>, \"\"..., 5) = 5\n";
-    assert_eq!(told(log), ["/a: cr 0 5 by 8", "/a: cr 5 5 by 7", "/a: cr 10 5 by 7"]);
+    assert_eq!(events_of(log), ["/a: cr 0 5 by 8", "/a: cr 5 5 by 7", "/a: cr 10 5 by 7"]);
     let (events, _) = events(log);
     assert_eq!(events[1].time_ns, Some(1_875_000_000));
 }
@@ -181,7 +184,7 @@ fn bytes_move_between_files_and_holes_are_discards() {
         1 truncate(\"/house/b\", 20) = 0\n\
         1 write(4</house/b>, \"\"..., 1) = 1\n";
     assert_eq!(
-        told(log),
+        events_of(log),
         [
             "/home/a: cr 4096 100 by 1",
             "/home/b: length 0",
@@ -297,10 +300,11 @@ fn a_real_log_tells_what_the_program_did() {
         report.first_skipped
     );
     let prefix = format!("{}/", folder.display());
-    let told: Vec<String> = events.iter().map(|event| words(event, &report.stream_names)).collect();
+    let words_of_all: Vec<String> =
+        events.iter().map(|event| words(event, &report.stream_names)).collect();
     let of = |name: &str| -> Vec<String> {
         let start = format!("{prefix}{name}: ");
-        let about = told.iter().filter_map(|words| words.strip_prefix(&start));
+        let about = words_of_all.iter().filter_map(|words| words.strip_prefix(&start));
         about.map(|words| words.split(" by ").next().unwrap().to_owned()).collect()
     };
     let one = of("one");
@@ -369,7 +373,7 @@ fn what_options_of_strace_add_is_no_malformed_line() {
                60.00    0.000300          30        10           read\n\
                ------ ----------- ----------- --------- --------- ----------------\n\
                100.00    0.000300          30        10         0 total\n";
-    assert_eq!(told(log), ["/a: cr 0 4096 by 17"]);
+    assert_eq!(events_of(log), ["/a: cr 0 4096 by 17"]);
     assert_note(log, "lines of the summary (5)");
     assert_note(log, "lines of call stacks (1)");
 }
@@ -382,7 +386,7 @@ fn seeks_of_32_bit_programs_and_block_devices_are_followed() {
                9 1.3 write(4</dev/null<char 1:3>>, \"x\"..., 4096) = 4096\n\
                9 1.4 pwrite64(5</dev/sda>, \"x\"..., 4096, 8192) = 4096\n";
     assert_eq!(
-        told(log),
+        events_of(log),
         ["/dev/vg/db<block 8:16>: cr 1048576 4096 by 9", "/dev/sda: cw 8192 4096 by 9"]
     );
 }
@@ -397,7 +401,7 @@ fn writes_that_must_persist_are_followed_by_a_sync() {
                9 1.5 fadvise64(4</v>, 0, 0, POSIX_FADV_DONTNEED) = 0\n";
     let expected =
         ["/w: cw 0 10 by 9", "/w: sync", "/v: cw 0 10 by 9", "/v: sync", "/v: cw 0 10 by 9"];
-    assert_eq!(told(log), expected);
+    assert_eq!(events_of(log), expected);
     assert_note(log, "2 writes of files opened with O_SYNC or O_DSYNC");
     assert_note(log, "POSIX_FADV_DONTNEED");
 }

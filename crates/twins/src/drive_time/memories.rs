@@ -29,7 +29,7 @@ pub(super) struct Action {
     decided: u64,
     begun: Option<u64>,
     pub(super) end: Option<u64>,
-    is_told: bool,
+    is_reported: bool,
 }
 
 /// Both memories.
@@ -94,7 +94,7 @@ impl Memories {
             decided: now,
             begun: None,
             end: None,
-            is_told: false,
+            is_reported: false,
         });
         self.last.insert(page, self.actions.len() - 1);
         self.actions.len() - 1
@@ -184,10 +184,10 @@ impl<D: TimedDecisions> DriveTimeTwin<D> {
             }
             return may_begin;
         }
-        if entry.is_told || entry.end.is_none_or(|end| end > self.now) {
+        if entry.is_reported || entry.end.is_none_or(|end| end > self.now) {
             return false;
         }
-        self.memories.actions[action].is_told = true;
+        self.memories.actions[action].is_reported = true;
         if let Some(request) = entry.request {
             let waited = entry.begun.expect("it began") - entry.decided;
             self.page_done(request, entry.page, [waited, 0, 0]);

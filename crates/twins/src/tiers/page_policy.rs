@@ -46,7 +46,7 @@ pub(super) struct PageKeeper {
     /// Written by an access that the fast tier served since they entered it.
     dirty: BTreeSet<u64>,
     /// True if the policy, which counts its periods itself, learned of the present reference.
-    was_told: bool,
+    was_seen: bool,
     now: u64,
 }
 
@@ -68,7 +68,7 @@ impl PageKeeper {
             counters: BTreeMap::new(),
             bits: BTreeMap::new(),
             dirty: BTreeSet::new(),
-            was_told: false,
+            was_seen: false,
             now: 0,
         }
     }
@@ -94,14 +94,14 @@ impl PageKeeper {
         self.tell_rule(page, false, now);
         let done = self.policy().reference(page, op);
         assert!(done.hit, "what is fast is in the policy's memory");
-        self.was_told = true;
+        self.was_seen = true;
     }
 
     /// A fault of the policy; its victims.
     pub(super) fn enter_fast(&mut self, page: u64, op: Op, promoted: bool) -> Vec<u64> {
         let done = self.policy().reference(page, op);
         assert!(!done.hit, "what enters is not in the policy's memory");
-        self.was_told = true;
+        self.was_seen = true;
         for (victim, _) in &done.evicted {
             self.dirty.remove(victim);
         }
@@ -172,7 +172,7 @@ impl PageKeeper {
     /// The end of a reference: periods count it, and counters may be halved.
     pub(super) fn end_reference(&mut self, page: u64, op: Op) {
         self.now += 1;
-        if !std::mem::take(&mut self.was_told)
+        if !std::mem::take(&mut self.was_seen)
             && let Some(policy) = &mut self.policy
         {
             policy.pass_by(page, op);

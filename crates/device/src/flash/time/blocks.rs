@@ -79,7 +79,7 @@ impl Blocks {
     /// An operation that held up an erase is over. Returns the erase that may begin, if one was issued and nothing else
     /// holds it up.
     #[inline]
-    pub(super) fn let_go(&mut self, gate: u32) -> Option<u32> {
+    pub(super) fn release(&mut self, gate: u32) -> Option<u32> {
         let entry = &mut self.gates[gate];
         entry.waits_for -= 1;
         if entry.waits_for > 0 || entry.erase == NONE {

@@ -94,7 +94,7 @@ impl Die {
 
     /// It holds an operation no more.
     #[inline]
-    pub(super) fn let_go(&mut self, now: u64) {
+    pub(super) fn release(&mut self, now: u64) {
         if !self.is_held() {
             self.held_ns += now - self.held_since_ns;
         }

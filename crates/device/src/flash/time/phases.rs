@@ -91,7 +91,7 @@ impl Engine {
         let now = self.now;
         let entry = &mut self.dies[die as usize];
         let mut member = std::mem::replace(&mut entry.active, NONE);
-        entry.let_go(now);
+        entry.release(now);
         if self.operations[member].role.is_collection() {
             entry.end_collecting(now);
             self.totals.collection_ns += self.phases_ns(member);
@@ -148,7 +148,7 @@ impl Engine {
         }
         self.operations.remove(id);
         if gate != NONE
-            && let Some(erase) = self.blocks.let_go(gate)
+            && let Some(erase) = self.blocks.release(gate)
         {
             self.have(erase, need::RELEASED);
         }

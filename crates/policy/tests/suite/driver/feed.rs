@@ -6,7 +6,7 @@ use clockhand_policy::{Frame, Memory, Op};
 use super::Bits;
 
 /// How a kind of policy learns of references.
-pub(super) trait Told<P> {
+pub(super) trait Feed<P> {
     /// Before a run whose last reference is the one at `position`.
     fn before(&mut self, memory: &mut Memory<P>, position: usize) {
         let _ = (memory, position);
@@ -44,7 +44,7 @@ fn one_op(ops: &[Op]) -> Op {
     if ops.contains(&Op::Write) { Op::Write } else { Op::Read }
 }
 
-impl<P: BitDriven> Told<P> for ByBits {
+impl<P: BitDriven> Feed<P> for ByBits {
     fn call(&mut self, memory: &mut Memory<P>, op: Op, frame: Frame) {
         memory.call(op, frame);
     }
@@ -74,7 +74,7 @@ impl<P: BitDriven> Told<P> for ByBits {
     }
 }
 
-impl<P: AccessDriven> Told<P> for ByAccess {
+impl<P: AccessDriven> Feed<P> for ByAccess {
     fn hit(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame) {
         match P::COUNTS_REFERENCES {
             true => ops.iter().for_each(|&op| memory.access(op, frame)),
@@ -91,7 +91,7 @@ impl<P: AccessDriven> Told<P> for ByAccess {
     }
 }
 
-impl<P: Offline> Told<P> for WithFuture {
+impl<P: Offline> Feed<P> for WithFuture {
     fn before(&mut self, memory: &mut Memory<P>, position: usize) {
         memory.policy_mut().foresee(self.next[position]);
     }

@@ -4,12 +4,12 @@ use clockhand_policy::page::{PageKind, PagePolicy};
 use clockhand_policy::{Frame, Frames, PageId};
 use clockhand_trace::{Mark, MarkKind};
 
-use super::told::Told;
+use super::feed::Feed;
 use super::watch::{Happened, Watch};
 use super::{Replay, kind_of};
 use crate::pagecache::dirty_files::single_object;
 
-impl<P: PagePolicy, T: Told<P>, W: Watch> Replay<'_, P, T, W> {
+impl<P: PagePolicy, T: Feed<P>, W: Watch> Replay<'_, P, T, W> {
     /// What happens between references.
     pub(super) fn mark(&mut self, mark: &Mark) {
         if let MarkKind::Length { object, bytes } = mark.kind {

@@ -7,7 +7,7 @@ use clockhand_trace::Reference;
 use crate::pagecache::future::Future;
 
 /// How a kind of policy learns of references.
-pub(super) trait Told<P> {
+pub(super) trait Feed<P> {
     /// Before the page is looked up, and before each page that is read ahead.
     #[inline]
     fn before(
@@ -28,7 +28,7 @@ pub(super) fn op(reference: Reference) -> Op {
     if reference.is_write() { Op::Write } else { Op::Read }
 }
 
-impl<P: BitDriven> Told<P> for ByBits {
+impl<P: BitDriven> Feed<P> for ByBits {
     #[inline]
     fn hit(&mut self, memory: &mut Memory<P>, reference: Reference, frame: Frame) {
         if reference.is_call() {
@@ -39,14 +39,14 @@ impl<P: BitDriven> Told<P> for ByBits {
     }
 }
 
-impl<P: AccessDriven> Told<P> for ByAccess {
+impl<P: AccessDriven> Feed<P> for ByAccess {
     #[inline]
     fn hit(&mut self, memory: &mut Memory<P>, reference: Reference, frame: Frame) {
         memory.access(op(reference), frame);
     }
 }
 
-impl<P: Offline> Told<P> for ByFuture<'_> {
+impl<P: Offline> Feed<P> for ByFuture<'_> {
     #[inline]
     fn before(
         &mut self,

@@ -13,7 +13,7 @@ use crate::ssd::requests::RequestList;
 /// How requests arrive, as `--arrivals` says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TimedArrivals {
-    /// When the trace says, so many times as fast.
+    /// At the trace's times, this many times as fast.
     Trace(Exact),
     /// So many are on their way at any time.
     Closed(u64),
@@ -76,7 +76,7 @@ const LATEST_YEARS: u64 = LATEST_NS / 1_000_000_000 / 86_400 / 365;
 /// When each request of a trace arrives, in each repetition.
 #[derive(Clone, Debug)]
 pub(in crate::ssd) enum ArrivalTimes {
-    /// At these times, and in repetition r so much later for each one before.
+    /// At these times, later by this span for each repetition before.
     Trace {
         /// In nanoseconds from the first.
         times_ns: Vec<u64>,
@@ -139,7 +139,7 @@ impl ArrivalTimes {
         )))
     }
 
-    /// At these times, so many times as fast.
+    /// At these times, this many times as fast.
     pub(super) fn at(times_ns: &[u64], speed: &Exact) -> ArrivalTimes {
         let first = times_ns.first().copied().unwrap_or(0);
         let times_ns: Vec<u64> = times_ns

@@ -60,7 +60,7 @@ fn fill_completed(row: &mut SsdRow, completed: &Completed<'_>) {
     (row.flush_mean_us, row.flush_max_us) = (flushes.mean_us, flushes.max_us);
 }
 
-/// The busiest part, and the share of time in which it was busy; of equal ones the front end, then channels, then dies.
+/// The busiest part and its busy share of time; of equal ones the front end, then channels, then dies.
 fn bottleneck(timing: &Timing) -> String {
     let mut busiest = ("front".to_owned(), timing.front_busy_ns);
     let parts = [("channel", &timing.channel_busy_ns), ("die", &timing.die_busy_ns)];
@@ -116,7 +116,7 @@ pub(in crate::ssd) fn fill(row: &mut SsdRow, arrivals: &str, kind: Arrivals, tim
     row.drain_us = timed.drain_ns.map(us);
 }
 
-/// The row of a window, of which only some figures are known: `whole` is that of the run.
+/// The row of a window, with only some figures: `whole` is that of the run.
 pub(in crate::ssd) fn window_row(whole: &SsdRow, window: &Window) -> SsdRow {
     let counters = &window.counters;
     let mut row = SsdRow {

@@ -121,7 +121,7 @@ impl catalog::Visitor for RunTwin<'_> {
     }
 }
 
-/// What the counting mode makes of the same drive, buffer and trace.
+/// Results of the counting mode for the same drive, buffer and trace.
 fn counted(case: &Case) -> Finished {
     struct Counted<'a>(&'a Case, Drive);
     impl catalog::Visitor for Counted<'_> {

@@ -123,11 +123,11 @@ pub struct TimeDetail {
     pub writes: Vec<LatencyClass>,
     /// The run, in stretches of the same length.
     pub moments: Vec<Moment>,
-    /// The front end, channels and dies with the share of time in which each was busy.
+    /// The front end, channels and dies with each one's busy share of time.
     pub parts: Vec<(String, f64)>,
 }
 
-/// The share of time in which each part was busy.
+/// Each part's busy share of time.
 pub(super) fn parts(timing: &Timing) -> Vec<(String, f64)> {
     let share = |busy_ns: u64| busy_ns as f64 / timing.end_ns.max(1) as f64;
     let numbered = |part: &'static str, busy_ns: &[u64]| -> Vec<(String, f64)> {

@@ -12,7 +12,7 @@ const FIRST_SPAN_NS: u64 = 1 << 14;
 /// What happened in a window.
 #[derive(Clone, Debug, Default)]
 pub(in crate::ssd) struct Window {
-    /// Nanoseconds of all windows, and at which it begins.
+    /// Nanoseconds of all windows, and the begin of this one.
     pub(in crate::ssd) span_ns: u64,
     pub(in crate::ssd) begins_ns: u64,
     pub(in crate::ssd) requests: u64,
@@ -25,7 +25,7 @@ pub(in crate::ssd) struct Window {
     pub(in crate::ssd) counters: Counters,
     read_waits: Waits,
     write_waits: Waits,
-    /// What the drive had counted at its end, if anything was decided in it.
+    /// The drive's counts at its end, if anything was decided in it.
     counted: Option<Counters>,
 }
 
@@ -53,7 +53,7 @@ impl Window {
 /// The windows of a run.
 pub(super) struct Windows {
     span_ns: u64,
-    /// Whether rows of windows are wanted, of this very span.
+    /// True if rows of windows of this very span are wanted.
     is_asked: bool,
     windows: Vec<Window>,
     /// The window of the last decision, and when it ends.
@@ -112,7 +112,7 @@ impl Windows {
         }
     }
 
-    /// A request is complete; it has so many pages, which is known if rows of windows are wanted.
+    /// A request is complete; its number of pages is known if rows of windows are wanted.
     pub(super) fn complete(&mut self, request: &CompletedRequest, pages: Option<u32>) {
         let number = self.number(request.end_ns);
         let is_asked = self.is_asked;

@@ -181,7 +181,7 @@ fn same_state(state: &Value, golden: &Value, at: &str) {
             Value::Array(entries.into_iter().map(page).collect())
         };
         let shown = match &state[name] {
-            // What rules of promotion remember shows in what they promote.
+            // The state of rules of promotion shows in what they promote.
             Value::Null if !["lru_to_mru", "from_hand"].contains(&name.as_str()) => continue,
             // Lists of page policies have names of their own.
             Value::Null => {

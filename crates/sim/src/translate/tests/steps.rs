@@ -13,7 +13,7 @@ use clockhand_twins::{StreamPage, TlbKey, TranslationEvent, TranslationRules, Up
 use crate::Progress;
 use crate::intervals::Cuts;
 use crate::next_use::next_use;
-use crate::replay::{ByAccess, ByExactBits, Told};
+use crate::replay::{ByAccess, ByExactBits, Feed};
 use crate::translate::paging::{Action, Paging, PagingCounts, PagingRules, Watcher};
 use crate::translate::replay::{ByForesight, Entering, Replay};
 use crate::translate::space::{Promotion, Space};
@@ -103,9 +103,9 @@ struct Opened<'a, 'b> {
 }
 
 impl Opened<'_, '_> {
-    fn run<P: PagePolicy, T: Told<P> + Entering<P>>(self, policy: P, told: T) {
+    fn run<P: PagePolicy, T: Feed<P> + Entering<P>>(self, policy: P, feed: T) {
         let seen = Rc::<RefCell<Vec<Action>>>::default();
-        let paging = self.replay.paging(policy, told, Noted(Rc::clone(&seen)));
+        let paging = self.replay.paging(policy, feed, Noted(Rc::clone(&seen)));
         (self.look)(&mut Steps { paging, seen, space: self.replay.space });
     }
 }
@@ -122,8 +122,8 @@ impl Visitor for Opened<'_, '_> {
     }
 
     fn offline<P: Offline + 'static>(self, policy: P) {
-        let told = ByForesight::new(&self.replay);
-        self.run(policy, told);
+        let feed = ByForesight::new(&self.replay);
+        self.run(policy, feed);
     }
 }
 
@@ -141,7 +141,7 @@ struct Steps<'a, P, T> {
     space: &'a Space,
 }
 
-impl<P: PagePolicy, T: Told<P> + Entering<P>> Stepped for Steps<'_, P, T> {
+impl<P: PagePolicy, T: Feed<P> + Entering<P>> Stepped for Steps<'_, P, T> {
     fn reference(&mut self, record: Record) -> Vec<TranslationEvent> {
         self.paging.reference(record, 1);
         self.paging.memory.check_invariants();
@@ -174,7 +174,7 @@ impl<P: PagePolicy, T: Told<P> + Entering<P>> Stepped for Steps<'_, P, T> {
     }
 }
 
-impl<P: PagePolicy, T: Told<P> + Entering<P>> Steps<'_, P, T> {
+impl<P: PagePolicy, T: Feed<P> + Entering<P>> Steps<'_, P, T> {
     fn page_in(&self, frame: Frame) -> StreamPage {
         let PageId(page) = self.paging.memory.frames().page(frame);
         self.space.key(page)

@@ -12,7 +12,7 @@ const LINES: usize = 50;
 /// What to write after `--trace-format` to read a table, with `COLUMN` where only its user knows; none if the sample is
 /// not a table.
 pub(crate) fn offer(sample: &Sample) -> Option<String> {
-    if !sample.is_text() || sample.told_by_its_beginning().is_some() {
+    if !sample.is_text() || sample.known_by_its_beginning().is_some() {
         return None;
     }
     let lines: Vec<_> = sample

@@ -4,7 +4,7 @@ use crate::fields::BlankFields;
 use crate::scan;
 
 /// What a line tells.
-pub(super) enum Told<'a> {
+pub(super) enum Content<'a> {
     /// A whole call.
     Call(Call<'a>),
     /// The beginning of a call that another process interrupts.
@@ -22,7 +22,7 @@ pub(super) struct Entry<'a> {
     /// The thread; 0 where the log has one process and does not name it.
     pub(super) thread: u32,
     pub(super) when: When,
-    pub(super) told: Told<'a>,
+    pub(super) content: Content<'a>,
 }
 
 /// When a line was written, as it says itself.
@@ -60,11 +60,11 @@ impl<'a> Entry<'a> {
     /// Takes a line apart; the reason if it is none of a log.
     pub(super) fn read(line: &'a [u8]) -> Result<Self, &'static str> {
         if line.starts_with(b"strace: ") {
-            return Ok(Entry { thread: 0, when: When::Unknown, told: Told::Remark });
+            return Ok(Entry { thread: 0, when: When::Unknown, content: Content::Remark });
         }
         let (thread, rest) = thread(line)?;
         let (when, rest) = when(rest)?;
-        Ok(Entry { thread, when, told: told(without_brackets(rest))? })
+        Ok(Entry { thread, when, content: content(without_brackets(rest))? })
     }
 }
 
@@ -162,22 +162,22 @@ fn of_day_ns(field: &[u8]) -> Option<u64> {
     is_of_clock.then(|| (hours * 3600 + minutes * 60) * SECOND_NS + seconds_ns)
 }
 
-fn told(text: &[u8]) -> Result<Told<'_>, &'static str> {
+fn content(text: &[u8]) -> Result<Content<'_>, &'static str> {
     if text.starts_with(b"+++ ") {
-        return Ok(Told::Ended);
+        return Ok(Content::Ended);
     }
     if text.starts_with(b"--- ") {
-        return Ok(Told::Remark);
+        return Ok(Content::Remark);
     }
     if let Some(rest) = text.strip_prefix(b"<... ") {
         let name = rest.iter().take_while(|&&byte| is_name(byte)).count();
         let rest = rest[name..].strip_prefix(b" resumed>").ok_or("has no call that is resumed")?;
-        return Ok(Told::Resumed(rest));
+        return Ok(Content::Resumed(rest));
     }
     if let Some(begun) = text.strip_suffix(UNFINISHED) {
-        return Ok(Told::Unfinished(begun));
+        return Ok(Content::Unfinished(begun));
     }
-    Call::read(text).map(Told::Call)
+    Call::read(text).map(Content::Call)
 }
 
 fn is_name(byte: u8) -> bool {

@@ -6,7 +6,7 @@ use super::processes::{Description, Mapping};
 use crate::output::Fault;
 use crate::scan;
 
-/// Where a process works whose log does not say it.
+/// Working folder of a process if the log does not say it.
 const UNKNOWN_DIRECTORY: &[u8] = b"/(working directory)";
 
 impl Caller<'_, '_> {
@@ -152,12 +152,13 @@ impl Caller<'_, '_> {
 
     /// A length in the result of a stat call, for a file that the log has met.
     fn stat(&mut self) -> Result<(), Fault> {
-        let told = self.call.arguments;
-        if memchr::memmem::find(told, b"S_IFREG").is_none() {
+        let arguments = self.call.arguments;
+        if memchr::memmem::find(arguments, b"S_IFREG").is_none() {
             return Ok(());
         }
-        let find =
-            |key: &[u8]| memchr::memmem::rfind(told, key).map(|start| &told[start + key.len()..]);
+        let find = |key: &[u8]| {
+            memchr::memmem::rfind(arguments, key).map(|start| &arguments[start + key.len()..])
+        };
         let Some(digits) = find(b"st_size=").or_else(|| find(b"stx_size=")) else { return Ok(()) };
         let (bytes, _) = scan::leading_decimal(digits).ok_or("has no number for the size")?;
         let descriptor = self.argument(0).and_then(Descriptor::read);

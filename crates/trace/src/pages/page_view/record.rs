@@ -3,8 +3,8 @@
 use super::PageView;
 use crate::request::Op;
 
-/// One run of consecutive references to one page, packed into 32 bits: bit 0, the first reference
-/// is a write; bit 1, a later reference of the run reads; bit 2, a later one writes; from bit 3 on,
+/// One run of consecutive references to one page, packed into 32 bits. Bit 0: the first reference
+/// is a write. Bit 1: a later reference of the run reads. Bit 2: a later one writes. From bit 3 on:
 /// the dense page id.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]

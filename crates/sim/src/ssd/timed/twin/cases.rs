@@ -28,7 +28,7 @@ impl Numbers {
         of[self.below(of.len() as u64) as usize].clone()
     }
 
-    /// True once in so many times.
+    /// True once in this many times.
     fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }

@@ -17,7 +17,7 @@ use crate::ssd::cell::on_flash;
 use crate::ssd::placement::PlacedCommand;
 use crate::ssd::timed::requests::{Cursor, Item};
 
-/// Hears what the flash is told.
+/// Observes the flash's operations.
 #[derive(Default)]
 struct Heard(Vec<TimedFlash>);
 
@@ -72,7 +72,7 @@ impl Script {
         }
     }
 
-    /// Where a page is on flash; what its look-up needs is written down.
+    /// A page's place on flash; operations of the look-up are recorded.
     fn read(&mut self, page: FlashPage) -> Option<u32> {
         let mut heard = Heard::default();
         let place = self.ftl.read(page, &mut heard).map(|place| place.0);
