@@ -54,14 +54,13 @@ class FileReading(TypedDict, total=False):
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Whether requests are reads where a trace does not tell their operation; such
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
             traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
-        fetches: Whether the instruction fetches of such a trace are part of it; they are if not
-            given.
-        memory_limit: How much memory what is made of the trace may take, such as ``"4GiB"``, at
-            least 16 MiB; half of the machine's if not given.
+        fetches: Keep the instruction fetches of such a trace; true if not given.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
     """
 
     only: str | None
@@ -83,20 +82,19 @@ class Reading(TypedDict, total=False):
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Whether requests are reads where a trace does not tell their operation; such
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
             traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
-        fetches: Whether the instruction fetches of such a trace are part of it; they are if not
-            given.
-        memory_limit: How much memory what is made of the trace may take, such as ``"4GiB"``, at
-            least 16 MiB; half of the machine's if not given.
+        fetches: Keep the instruction fetches of such a trace; true if not given.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
         trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
             table; found by content if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
             names, so that a trace may be larger than memory; in memory if not given.
-        as_one: Whether all files, and those in folders, are one trace; each is a trace of its own
-            if not.
+        as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
+            own.
         order: Of files as one trace: ``"time"`` (if not given), where all have times, or
             ``"files"``, one after the other.
     """
@@ -128,12 +126,12 @@ def break_even(
     Args:
         devices: Names with options, such as ``"scm:ratio=100"``, or TOML files.
         page_size: Bytes of a block, a power of two, or text such as ``"4KiB"``; several if wanted.
-        insert: What inserting a block takes: ``"copy"`` (a hit, the default), ``"half"`` (half a
-            hit), ``"storage"`` (a read of storage as fast as memory), or the read of a device;
-            several if wanted, ``"all"`` means the three.
-        insert_ns: Nanoseconds that inserting a block takes, instead of ``insert``.
-        stack_share: What software adds to a reference to the device, in times of a hit.
-        cache_device: Where cached blocks are: a device whose read cost is the time of a hit.
+        insert: Cost of inserting a block, one or several of ``"copy"`` (a hit, the default),
+            ``"half"`` (half a hit), ``"storage"`` (a read of storage as fast as memory), or the
+            read of a device. The word ``"all"`` means the three.
+        insert_ns: Cost of inserting a block in nanoseconds, instead of ``insert``.
+        stack_share: Software's share of a reference to the device, in times of a hit.
+        cache_device: Device of cached blocks, whose read cost is the time of a hit.
 
     Returns:
         One row per block size, device and insertion, as given, with the columns of
@@ -170,12 +168,18 @@ def compare(
 
     Args:
         command: The program and its arguments.
+
         policies: Bit-driven policies with parameters, at least one, and ``"kernel"`` for the
             kernel's own swap, in a memory cgroup, which is always run last.
+
         repeat: How often, in turns.
+
         live: Opens what is called four times a second with the processes' statistics.
+
         tell: Called with a sentence before each run.
+
         made_by: The command line for the facts; the equivalent one if not given.
+
         memory: Bytes of each process, such as ``"16MiB"``. Give either this or ``frames``.
         frames: The same in pages of 4 KiB.
         swap: The file that pages go to; they are kept in RAM, compressed, if it is None.
@@ -241,34 +245,34 @@ def filecache(
 
     Args:
         traces: One trace or several, as :class:`Trace` or as paths.
-        capacity: How much the cache holds: blocks (``64``, also ``0``), shares of the footprint
-            (``"5%"``, ``"5%..100%"``) or sizes (``"64MiB"``).
+        capacity: Size of the cache: blocks (``64``, also ``0``), shares of the footprint (``"5%"``,
+            ``"5%..100%"``) or sizes (``"64MiB"``).
         admissions: Which misses enter the cache: ``"always"``, ``"second-touch"``, ``"tinylfu"``,
             ``"write-around"``; ``"all"`` means these. ``"belady"`` knows the future, and needs
             policy ``"min"``.
-        policies: Names with parameters, such as ``"cflru:window_pages=8"``; ``"bound"`` is what no
-            cache can do better.
+        policies: Names with parameters, such as ``"cflru:window_pages=8"``; ``"bound"`` is the
+            limit of all caches.
         devices: Names with options, such as ``"scm:ratio=100"``, or TOML files.
         page_size: Bytes of a block, a power of two, or text such as ``"4KiB"``; several if wanted.
-        admit_after: Earlier references that second-touch wants of a block.
-        history: Blocks that second-touch remembers, the oldest leave; all if not given.
-        forget_on_admit: Whether second-touch forgets a block that enters.
-        reuse: How often a block that belady admits is reused before it leaves; as often as caching
-            must be hit to pay if not given.
-        insert: What inserting a block takes: ``"copy"`` (a hit, the default), ``"half"`` (half a
-            hit), ``"storage"`` (a read of storage as fast as memory), or the read of a device;
-            several if wanted, ``"all"`` means the three.
-        insert_ns: Nanoseconds that inserting a block takes, instead of ``insert``.
-        stack_share: What software adds to a reference to the device, in times of a hit.
-        cache_device: Where cached blocks are: a device whose read cost is the time of a hit.
-        writes: ``"free"`` if writes cost what reads do and dirty blocks leave for nothing (the
-            paper's rule), ``"cost"`` for the device's write cost where a block is written to it.
+        admit_after: Earlier references that a block needs under second-touch.
+        history: Blocks that second-touch remembers, dropping the oldest; all if not given.
+        forget_on_admit: Forget a block that enters, under second-touch.
+        reuse: Least number of reuses of a block that belady admits; if not given, the number of
+            hits that caching needs to pay.
+        insert: Cost of inserting a block, one or several of ``"copy"`` (a hit, the default),
+            ``"half"`` (half a hit), ``"storage"`` (a read of storage as fast as memory), or the
+            read of a device. The word ``"all"`` means the three.
+        insert_ns: Cost of inserting a block in nanoseconds, instead of ``insert``.
+        stack_share: Software's share of a reference to the device, in times of a hit.
+        cache_device: Device of cached blocks, whose read cost is the time of a hit.
+        writes: ``"free"``: writes cost as much as reads, and evicting a dirty block costs nothing
+            (the paper's rule). ``"cost"``: each block written to the device takes its write cost.
         flush_at_end: Write dirty blocks when the trace ends.
         seed: Seed of policies with random choices, from 0.
-        warm_up: Counts begin after so many references, a share of them (``"20%"``) or a time
-            (``"10s"``); memory is full by then.
-        every: A row for each so many references, or each span of the trace's time (``"10ms"``),
-            instead of one for the trace; ``cells`` of the result has those.
+        warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
+            (``"10s"``), when memory is full.
+        every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
+            of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
@@ -279,20 +283,19 @@ def filecache(
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Whether requests are reads where a trace does not tell their operation; such
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
             traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
-        fetches: Whether the instruction fetches of such a trace are part of it; they are if not
-            given.
-        memory_limit: How much memory what is made of the trace may take, such as ``"4GiB"``, at
-            least 16 MiB; half of the machine's if not given.
+        fetches: Keep the instruction fetches of such a trace; true if not given.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
         trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
             table; found by content if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
             names, so that a trace may be larger than memory; in memory if not given.
-        as_one: Whether all files, and those in folders, are one trace; each is a trace of its own
-            if not.
+        as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
+            own.
         order: Of files as one trace: ``"time"`` (if not given), where all have times, or
             ``"files"``, one after the other.
 
@@ -335,20 +338,20 @@ def locality(
         traces: One trace or several, as :class:`Trace` or as paths.
         page_size: Bytes, a power of two, or text such as ``"4KiB"``.
         device: Name with options, or a TOML file; it prices the miss curve.
-        sample: Follow only some pages, and give only the miss curve: ``"auto"``, which is 10 % of
-            them, a rate above 0 and up to 1 as a float or as text (``"1%"``), or the most pages as
-            a whole number from 32.
+        sample: Follow only some pages, and give only the miss curve. With ``"auto"`` these are 10 %
+            of the pages. A float above 0 and up to 1, or text (``"1%"``), is a rate; a whole number
+            from 32 is the most pages.
         seed: Seed of the choice of pages, from 0.
-        ties: How pages with equally many writes are ranked: ``"stable"`` (who reached the count
-            first ranks first), ``"recent"`` (who reached it last) or ``"best"``.
+        ties: Order of pages with equally many writes: ``"stable"`` (the first to reach the count
+            ranks first), ``"recent"`` (the last one does) or ``"best"``.
         points: Give the miss curve at no more than this many sizes, from 2, chosen so that straight
             lines between them are closest to the others; a note in the facts says how close.
-        repeats: How consecutive references to one page count: ``"each"``, or ``"collapsed"`` to the
+        repeats: Consecutive references to one page count ``"each"``, or ``"collapsed"`` to the
             first read and the first write among them.
-        warm_up: Counts begin after so many references, a share of them (``"20%"``) or a time
-            (``"10s"``); memory is full by then.
-        every: A row for each so many references, or each span of the trace's time (``"10ms"``),
-            instead of one for the trace; ``cells`` of the result has those.
+        warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
+            (``"10s"``), when memory is full.
+        every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
+            of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
@@ -359,20 +362,19 @@ def locality(
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Whether requests are reads where a trace does not tell their operation; such
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
             traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
-        fetches: Whether the instruction fetches of such a trace are part of it; they are if not
-            given.
-        memory_limit: How much memory what is made of the trace may take, such as ``"4GiB"``, at
-            least 16 MiB; half of the machine's if not given.
+        fetches: Keep the instruction fetches of such a trace; true if not given.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
         trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
             table; found by content if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
             names, so that a trace may be larger than memory; in memory if not given.
-        as_one: Whether all files, and those in folders, are one trace; each is a trace of its own
-            if not.
+        as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
+            own.
         order: Of files as one trace: ``"time"`` (if not given), where all have times, or
             ``"files"``, one after the other.
 
@@ -427,23 +429,23 @@ def pagecache(
             bytes (``"64MiB"``). Give either this or ``frames``.
         page_size: Bytes, a power of two, or text such as ``"4KiB"``.
         device: Name with options, such as ``"scm:ratio=100"``, or a TOML file.
-        file_device: What files stand on; ``device`` if not given.
+        file_device: Device of the files; ``device`` if not given.
         first_touch: ``"zero"``, or ``"read"`` if every miss on anonymous memory reads.
         zero_clean: ``"drop"``: an anonymous page that was never written is zero again when it comes
             back; ``"read"``: it is read.
-        flush_every: When the flusher runs: ``"5s"`` of trace time or ``"1000r"`` references; there
-            is none if not given.
-        flush_age: How long a page of a file must have been dirty to be written, in the same unit; 0
-            if not given.
+        flush_every: Interval of the flusher: ``"5s"`` of trace time or ``"1000r"`` references; no
+            flusher if not given.
+        flush_age: Least time that a page of a file has been dirty when it is written, in the same
+            unit; 0 if not given.
         dirty_limit: The share of the frames that dirty pages of files may have after a run of the
             flusher, such as ``"1/4"``; no limit if not given.
         read_ahead: ``"none"``, or ``"file:MIN-MAX"`` and ``"swap:N"`` with a comma between.
         flush_at_end: Write dirty pages, of files and of memory, when the trace ends.
         seed: Seed of policies with random choices, from 0.
-        warm_up: Counts begin after so many references, a share of them (``"20%"``) or a time
-            (``"10s"``); memory is full by then.
-        every: A row for each so many references, or each span of the trace's time (``"10ms"``),
-            instead of one for the trace; ``cells`` of the result has those.
+        warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
+            (``"10s"``), when memory is full.
+        every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
+            of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
@@ -454,20 +456,19 @@ def pagecache(
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Whether requests are reads where a trace does not tell their operation; such
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
             traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
-        fetches: Whether the instruction fetches of such a trace are part of it; they are if not
-            given.
-        memory_limit: How much memory what is made of the trace may take, such as ``"4GiB"``, at
-            least 16 MiB; half of the machine's if not given.
+        fetches: Keep the instruction fetches of such a trace; true if not given.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
         trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
             table; found by content if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
             names, so that a trace may be larger than memory; in memory if not given.
-        as_one: Whether all files, and those in folders, are one trace; each is a trace of its own
-            if not.
+        as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
+            own.
         order: Of files as one trace: ``"time"`` (if not given), where all have times, or
             ``"files"``, one after the other.
 
@@ -508,36 +509,44 @@ def recommend(
 
     Args:
         trace: The program's trace.
+
         device: Name with options, or a TOML file.
+
         frames: The memory size in page frames.
+
         memory: The memory size as a share of the footprint or in bytes. Give this or ``frames``.
+
         page_size: Bytes, a power of two, or text such as ``"4KiB"``.
+
         purpose: ``"pager"`` to choose only among policies that can drive real memory.
+
         policies: Policies to choose from besides, as ``simulate`` takes them: your own, or some of
             the catalog with other parameters.
+
         jobs: Threads, from 1 to 1024; all cores if not given.
+
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
+
         only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
             would go to swap.
         streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Whether requests are reads where a trace does not tell their operation; such
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
             traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
-        fetches: Whether the instruction fetches of such a trace are part of it; they are if not
-            given.
-        memory_limit: How much memory what is made of the trace may take, such as ``"4GiB"``, at
-            least 16 MiB; half of the machine's if not given.
+        fetches: Keep the instruction fetches of such a trace; true if not given.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
         trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
             table; found by content if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
             names, so that a trace may be larger than memory; in memory if not given.
-        as_one: Whether all files, and those in folders, are one trace; each is a trace of its own
-            if not.
+        as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
+            own.
         order: Of files as one trace: ``"time"`` (if not given), where all have times, or
             ``"files"``, one after the other.
 
@@ -584,28 +593,31 @@ def recommend_buffer(
 
     Args:
         trace: The trace, as :class:`Trace` or as a path.
+
         ssd: The drive with options, or a TOML file.
+
         buffers: Buffers as :func:`run_ssd` takes them, with lists and ranges of sizes. Those
             without a size get 1, 2, 5, 10 and 20 % of the footprint. ``lru`` is compared at every
             size.
+
         years: How long the flash is to live at the trace's rate; then the smallest size that does
             is recommended. Years need a steady run.
-        precondition: How drives are aged: ``"fill"``, ``"random:N"`` (filled, then N drive writes),
+
+        precondition: Ageing of drives: ``"fill"``, ``"random:N"`` (filled, then N drive writes),
             ``"random"`` (until steady) or ``"none"``.
         map: Where addresses beyond a drive's end go: ``"original"`` refuses them, ``"wrap"`` takes
             blocks modulo the drive's, ``"compact"`` numbers the touched blocks.
-        repeat: How often each trace is run, one time after the other; or ``"until-steady"``: until
-            the write amplification of a drive write differs by less than 1 % from that of the one
-            before, for at most 100 of them. Counts are of all repetitions together.
+        repeat: Runs of each trace, one after the other. ``"until-steady"`` ends when the write
+            amplification of a drive write differs by less than 1 % from that of the one before,
+            after at most 100 of them. Counts are of all repetitions together.
         endurance: Erases that a block endures, such as 3000; the profile's if not given.
-        timed: Whether every operation is timed: latencies, throughput and utilisation beside the
-            counts. The drive's read, program and erase times are needed; ``buffers="none"`` is
-            possible. ``arrivals``, ``clamp_times``, ``latencies`` and ``every`` are of timed runs
-            only.
-        arrivals: How requests arrive: ``"trace"`` (when it says), ``"trace:SPEED"`` (so many times
-            as fast), ``"rate:X"`` (X a second) or ``"closed:Q"`` (Q on their way at any time). Of
-            several, also of a range such as ``"rate:10000..80000/7"``, each gives a row.
-        clamp_times: Whether a time below the one before becomes that, instead of an error.
+        timed: Time every operation: latencies, throughput and utilisation beside the counts. The
+            drive's read, program and erase times are needed; ``buffers="none"`` is possible.
+            ``arrivals``, ``clamp_times``, ``latencies`` and ``every`` are of timed runs only.
+        arrivals: Arrivals of requests: ``"trace"`` (at its times), ``"trace:SPEED"`` (SPEED times
+            as fast), ``"rate:X"`` (X a second) or ``"closed:Q"`` (always Q in flight). Several, or
+            a range such as ``"rate:10000..80000/7"``, give a row each.
+        clamp_times: Raise a time that runs back to the one before it, instead of an error.
         seed: Seed of ageing and of random victims, from 0.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
@@ -617,20 +629,19 @@ def recommend_buffer(
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Whether requests are reads where a trace does not tell their operation; such
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
             traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
-        fetches: Whether the instruction fetches of such a trace are part of it; they are if not
-            given.
-        memory_limit: How much memory what is made of the trace may take, such as ``"4GiB"``, at
-            least 16 MiB; half of the machine's if not given.
+        fetches: Keep the instruction fetches of such a trace; true if not given.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
         trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
             table; found by content if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
             names, so that a trace may be larger than memory; in memory if not given.
-        as_one: Whether all files, and those in folders, are one trace; each is a trace of its own
-            if not.
+        as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
+            own.
         order: Of files as one trace: ``"time"`` (if not given), where all have times, or
             ``"files"``, one after the other.
 
@@ -666,13 +677,20 @@ def run(
 
     Args:
         command: The program and its arguments.
+
         policy: A bit-driven policy with parameters, such as ``"craw:c=8"``.
+
         record: A Parquet file for the log of references, a stream per process.
+
         simulate: Whether the simulator replays the log, with the bits of the run, which must give
             the same counts, and with exact bits, which real memory does not have.
+
         live: Opens what is called four times a second with the processes' statistics.
+
         progress: Opens what is called now and then with the progress of the simulation.
+
         made_by: The command line for the facts; the equivalent one if not given.
+
         memory: Bytes of each process, such as ``"16MiB"``. Give either this or ``frames``.
         frames: The same in pages of 4 KiB.
         swap: The file that pages go to; they are kept in RAM, compressed, if it is None.
@@ -745,23 +763,23 @@ def run_pagecache(
             bytes (``"64MiB"``). Give either this or ``frames``.
         page_size: Bytes, a power of two, or text such as ``"4KiB"``.
         device: Name with options, such as ``"scm:ratio=100"``, or a TOML file.
-        file_device: What files stand on; ``device`` if not given.
+        file_device: Device of the files; ``device`` if not given.
         first_touch: ``"zero"``, or ``"read"`` if every miss on anonymous memory reads.
         zero_clean: ``"drop"``: an anonymous page that was never written is zero again when it comes
             back; ``"read"``: it is read.
-        flush_every: When the flusher runs: ``"5s"`` of trace time or ``"1000r"`` references; there
-            is none if not given.
-        flush_age: How long a page of a file must have been dirty to be written, in the same unit; 0
-            if not given.
+        flush_every: Interval of the flusher: ``"5s"`` of trace time or ``"1000r"`` references; no
+            flusher if not given.
+        flush_age: Least time that a page of a file has been dirty when it is written, in the same
+            unit; 0 if not given.
         dirty_limit: The share of the frames that dirty pages of files may have after a run of the
             flusher, such as ``"1/4"``; no limit if not given.
         read_ahead: ``"none"``, or ``"file:MIN-MAX"`` and ``"swap:N"`` with a comma between.
         flush_at_end: Write dirty pages, of files and of memory, when the trace ends.
         seed: Seed of policies with random choices, from 0.
-        warm_up: Counts begin after so many references, a share of them (``"20%"``) or a time
-            (``"10s"``); memory is full by then.
-        every: A row for each so many references, or each span of the trace's time (``"10ms"``),
-            instead of one for the trace; ``cells`` of the result has those.
+        warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
+            (``"10s"``), when memory is full.
+        every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
+            of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
@@ -772,20 +790,19 @@ def run_pagecache(
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Whether requests are reads where a trace does not tell their operation; such
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
             traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
-        fetches: Whether the instruction fetches of such a trace are part of it; they are if not
-            given.
-        memory_limit: How much memory what is made of the trace may take, such as ``"4GiB"``, at
-            least 16 MiB; half of the machine's if not given.
+        fetches: Keep the instruction fetches of such a trace; true if not given.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
         trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
             table; found by content if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
             names, so that a trace may be larger than memory; in memory if not given.
-        as_one: Whether all files, and those in folders, are one trace; each is a trace of its own
-            if not.
+        as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
+            own.
         order: Of files as one trace: ``"time"`` (if not given), where all have times, or
             ``"files"``, one after the other.
 
@@ -843,29 +860,29 @@ def run_simulation(
         device: Name with options, such as ``"scm:ratio=100"``, or a TOML file.
         bits: ``"exact"``, or ``"mapped"`` or ``"sensed"`` for what real memory shows of references.
         write_miss: ``"fetch"``, or ``"blind"`` if a write fault reads nothing.
-        reserve: Of the frames of each memory size, how many are kept free for write-backs that are
-            under way, as a pager does: policies, and ``bound``, have the rest, of which there must
-            be one. The rows' ``frames`` include them.
+        reserve: Frames of each memory size that are kept free for write-backs under way, as a pager
+            does. Policies and ``bound`` have the rest, at least one. The rows' ``frames`` include
+            them.
         flush_at_end: Write dirty pages when the trace ends.
-        bound_effort: Seconds that ``bound`` and ``opt-feasible`` may take about for a memory size,
-            from 0 to 3600; 2 if not given. They stand for a number of steps, so that the result
-            does not depend on the machine.
+        bound_effort: About how many seconds ``bound`` and ``opt-feasible`` may take per memory
+            size, from 0 to 3600; 2 if not given. Seconds stand for a number of steps, so that the
+            result does not depend on the machine.
         hand_ns: Software overhead: nanoseconds that each hand movement adds to the I/O time. If
             given, also 0, hand movements are counted, which takes longer: the frames that a policy
             examines while it looks for a victim.
-        fault_ns: With ``bits="mapped"``: nanoseconds that each permission fault, by which an access
-            to a page in memory is seen, adds to the I/O time.
-        gauge_every: After how many faults the values by which policies adapt are sampled, from the
-            first fault on.
+        fault_ns: With ``bits="mapped"``, an access to a page in memory is seen by a permission
+            fault: nanoseconds that each adds to the I/O time.
+        gauge_every: Faults between two samples of the values that policies adapt, from the first
+            fault on.
         sample: Estimate from samples of the pages, with standard errors in the columns that end in
-            ``_standard_error``: a rate above 0 and up to 1 as a float or as text (``"1%"``), the
-            number of pages to follow as a whole number from 32, or ``"auto:1%"`` for the least
-            sample of each cell with which the standard error of its I/O time is below 1 % of it.
+            ``_standard_error``. A float above 0 and up to 1, or text (``"1%"``), is a rate; a whole
+            number from 32 is the number of pages to follow. With ``"auto:1%"`` each cell takes the
+            least sample with a standard error of its I/O time below 1 %.
         seed: Seed of policies with random choices, and of samples, from 0.
-        warm_up: Counts begin after so many references, a share of them (``"20%"``) or a time
-            (``"10s"``); memory is full by then.
-        every: A row for each so many references, or each span of the trace's time (``"10ms"``),
-            instead of one for the trace; ``cells`` of the result has those.
+        warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
+            (``"10s"``), when memory is full.
+        every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
+            of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
@@ -876,20 +893,19 @@ def run_simulation(
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Whether requests are reads where a trace does not tell their operation; such
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
             traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
-        fetches: Whether the instruction fetches of such a trace are part of it; they are if not
-            given.
-        memory_limit: How much memory what is made of the trace may take, such as ``"4GiB"``, at
-            least 16 MiB; half of the machine's if not given.
+        fetches: Keep the instruction fetches of such a trace; true if not given.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
         trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
             table; found by content if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
             names, so that a trace may be larger than memory; in memory if not given.
-        as_one: Whether all files, and those in folders, are one trace; each is a trace of its own
-            if not.
+        as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
+            own.
         order: Of files as one trace: ``"time"`` (if not given), where all have times, or
             ``"files"``, one after the other.
 
@@ -941,30 +957,29 @@ def run_ssd(
             ``"clock-dnv:total=16MiB,dram_share=0.1"``. ``total`` is in pages, bytes with a unit or
             a share of the trace's footprint (``"10%"``).
         ssds: Drives with options, such as ``"dnv-textbook:size=8GiB"``, or TOML files.
-        precondition: How drives are aged: ``"fill"``, ``"random:N"`` (filled, then N drive writes),
+        precondition: Ageing of drives: ``"fill"``, ``"random:N"`` (filled, then N drive writes),
             ``"random"`` (until steady) or ``"none"``.
         map: Where addresses beyond a drive's end go: ``"original"`` refuses them, ``"wrap"`` takes
             blocks modulo the drive's, ``"compact"`` numbers the touched blocks.
         drain: Write dirty pages when the trace ends.
-        repeat: How often each trace is run, one time after the other; or ``"until-steady"``: until
-            the write amplification of a drive write differs by less than 1 % from that of the one
-            before, for at most 100 of them. Counts are of all repetitions together.
+        repeat: Runs of each trace, one after the other. ``"until-steady"`` ends when the write
+            amplification of a drive write differs by less than 1 % from that of the one before,
+            after at most 100 of them. Counts are of all repetitions together.
         endurance: Erases that a block endures, such as 3000; the profile's if not given.
-        timed: Whether every operation is timed: latencies, throughput and utilisation beside the
-            counts. The drive's read, program and erase times are needed; ``buffers="none"`` is
-            possible. ``arrivals``, ``clamp_times``, ``latencies`` and ``every`` are of timed runs
-            only.
-        arrivals: How requests arrive: ``"trace"`` (when it says), ``"trace:SPEED"`` (so many times
-            as fast), ``"rate:X"`` (X a second) or ``"closed:Q"`` (Q on their way at any time). Of
-            several, also of a range such as ``"rate:10000..80000/7"``, each gives a row.
-        clamp_times: Whether a time below the one before becomes that, instead of an error.
+        timed: Time every operation: latencies, throughput and utilisation beside the counts. The
+            drive's read, program and erase times are needed; ``buffers="none"`` is possible.
+            ``arrivals``, ``clamp_times``, ``latencies`` and ``every`` are of timed runs only.
+        arrivals: Arrivals of requests: ``"trace"`` (at its times), ``"trace:SPEED"`` (SPEED times
+            as fast), ``"rate:X"`` (X a second) or ``"closed:Q"`` (always Q in flight). Several, or
+            a range such as ``"rate:10000..80000/7"``, give a row each.
+        clamp_times: Raise a time that runs back to the one before it, instead of an error.
         latencies: A file, ``.parquet`` or ``.csv``, that gets a row per request with what it waited
             for.
         seed: Seed of ageing and of random victims, from 0.
-        warm_up: Counts begin after so many references, a share of them (``"20%"``) or a time
-            (``"10s"``); memory is full by then.
-        every: A row for each so many references, or each span of the trace's time (``"10ms"``),
-            instead of one for the trace; ``cells`` of the result has those.
+        warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
+            (``"10s"``), when memory is full.
+        every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
+            of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
@@ -975,20 +990,19 @@ def run_ssd(
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Whether requests are reads where a trace does not tell their operation; such
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
             traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
-        fetches: Whether the instruction fetches of such a trace are part of it; they are if not
-            given.
-        memory_limit: How much memory what is made of the trace may take, such as ``"4GiB"``, at
-            least 16 MiB; half of the machine's if not given.
+        fetches: Keep the instruction fetches of such a trace; true if not given.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
         trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
             table; found by content if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
             names, so that a trace may be larger than memory; in memory if not given.
-        as_one: Whether all files, and those in folders, are one trace; each is a trace of its own
-            if not.
+        as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
+            own.
         order: Of files as one trace: ``"time"`` (if not given), where all have times, or
             ``"files"``, one after the other.
 
@@ -1046,29 +1060,29 @@ def simulate(
         device: Name with options, such as ``"scm:ratio=100"``, or a TOML file.
         bits: ``"exact"``, or ``"mapped"`` or ``"sensed"`` for what real memory shows of references.
         write_miss: ``"fetch"``, or ``"blind"`` if a write fault reads nothing.
-        reserve: Of the frames of each memory size, how many are kept free for write-backs that are
-            under way, as a pager does: policies, and ``bound``, have the rest, of which there must
-            be one. The rows' ``frames`` include them.
+        reserve: Frames of each memory size that are kept free for write-backs under way, as a pager
+            does. Policies and ``bound`` have the rest, at least one. The rows' ``frames`` include
+            them.
         flush_at_end: Write dirty pages when the trace ends.
-        bound_effort: Seconds that ``bound`` and ``opt-feasible`` may take about for a memory size,
-            from 0 to 3600; 2 if not given. They stand for a number of steps, so that the result
-            does not depend on the machine.
+        bound_effort: About how many seconds ``bound`` and ``opt-feasible`` may take per memory
+            size, from 0 to 3600; 2 if not given. Seconds stand for a number of steps, so that the
+            result does not depend on the machine.
         hand_ns: Software overhead: nanoseconds that each hand movement adds to the I/O time. If
             given, also 0, hand movements are counted, which takes longer: the frames that a policy
             examines while it looks for a victim.
-        fault_ns: With ``bits="mapped"``: nanoseconds that each permission fault, by which an access
-            to a page in memory is seen, adds to the I/O time.
-        gauge_every: After how many faults the values by which policies adapt are sampled, from the
-            first fault on.
+        fault_ns: With ``bits="mapped"``, an access to a page in memory is seen by a permission
+            fault: nanoseconds that each adds to the I/O time.
+        gauge_every: Faults between two samples of the values that policies adapt, from the first
+            fault on.
         sample: Estimate from samples of the pages, with standard errors in the columns that end in
-            ``_standard_error``: a rate above 0 and up to 1 as a float or as text (``"1%"``), the
-            number of pages to follow as a whole number from 32, or ``"auto:1%"`` for the least
-            sample of each cell with which the standard error of its I/O time is below 1 % of it.
+            ``_standard_error``. A float above 0 and up to 1, or text (``"1%"``), is a rate; a whole
+            number from 32 is the number of pages to follow. With ``"auto:1%"`` each cell takes the
+            least sample with a standard error of its I/O time below 1 %.
         seed: Seed of policies with random choices, and of samples, from 0.
-        warm_up: Counts begin after so many references, a share of them (``"20%"``) or a time
-            (``"10s"``); memory is full by then.
-        every: A row for each so many references, or each span of the trace's time (``"10ms"``),
-            instead of one for the trace; ``cells`` of the result has those.
+        warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
+            (``"10s"``), when memory is full.
+        every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
+            of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
@@ -1079,20 +1093,19 @@ def simulate(
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Whether requests are reads where a trace does not tell their operation; such
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
             traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
-        fetches: Whether the instruction fetches of such a trace are part of it; they are if not
-            given.
-        memory_limit: How much memory what is made of the trace may take, such as ``"4GiB"``, at
-            least 16 MiB; half of the machine's if not given.
+        fetches: Keep the instruction fetches of such a trace; true if not given.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
         trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
             table; found by content if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
             names, so that a trace may be larger than memory; in memory if not given.
-        as_one: Whether all files, and those in folders, are one trace; each is a trace of its own
-            if not.
+        as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
+            own.
         order: Of files as one trace: ``"time"`` (if not given), where all have times, or
             ``"files"``, one after the other.
 
@@ -1157,26 +1170,27 @@ def tier(
         slow_frames: The slow tier in page frames. Give either this or ``slow``.
         tiers: Profiles of both tiers, such as ``"cxl"``, ``"optane-dcpmm:migrate_ns=1000"`` or the
             path of a TOML file.
-        policies: Who lives in the fast tier: page policies, whose victims are demoted, and
+        policies: Policies of the fast tier: page policies, whose victims are demoted, and
             ``clock-dwf``, ``tpp``, ``memtis``, ``hemem``, ``static``, ``bound``.
-        promote: Which references to slow pages promote them under a page policy: ``never``,
-            ``first-touch``, which it is if not given, ``write``, ``k-touch[:K[:W]]``,
-            ``threshold[:T[:H]]``, ``tinylfu``.
-        see: What a page policy sees: ``all``, which it is if not given, ``sample:N`` or ``bits:P``.
-        placement: Where new pages go: ``fast``, which it is if not given, ``slow``,
-            ``interleave:W:V`` or ``make-room``.
+        promote: Rules of promotion under a page policy, by references to slow pages: ``never``,
+            ``first-touch`` (if not given), ``write``, ``k-touch[:K[:W]]``, ``threshold[:T[:H]]``,
+            ``tinylfu``.
+        see: References that a page policy sees: ``all`` (if not given), ``sample:N`` or ``bits:P``.
+        placement: Tier of new pages: ``fast`` (if not given), ``slow``, ``interleave:W:V`` or
+            ``make-room``.
         non_exclusive: A promoted page keeps its slow frame as a shadow until it is written.
-        first_touch: What a page's first reference costs: ``zero``, or ``read`` from storage.
+        first_touch: Cost of a page's first reference: ``zero``, or ``read`` from storage.
         migrate_limit: The most promotions: ``A/Pr`` in each P references, or ``XMB/s``.
-        ping_pong: References from a demotion to a promotion of the same page that is ping-pong.
-        storage: The device below.
-        trace_seconds: Seconds that the trace took, for years of life; its times if not given.
+        ping_pong: A promotion within this many references after the page's demotion is ping-pong.
+        storage: Device below both tiers.
+        trace_seconds: Duration of the trace in seconds, for years of life; by its times if not
+            given.
         page_size: Bytes, powers of two, such as ``"4KiB,64KiB"``.
         seed: Seed of policies with random choices, from 0.
-        warm_up: Counts begin after so many references, a share of them (``"20%"``) or a time
-            (``"10s"``); memory is full by then.
-        every: A row for each so many references, or each span of the trace's time (``"10ms"``),
-            instead of one for the trace; ``cells`` of the result has those.
+        warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
+            (``"10s"``), when memory is full.
+        every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
+            of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
@@ -1187,20 +1201,19 @@ def tier(
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Whether requests are reads where a trace does not tell their operation; such
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
             traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
-        fetches: Whether the instruction fetches of such a trace are part of it; they are if not
-            given.
-        memory_limit: How much memory what is made of the trace may take, such as ``"4GiB"``, at
-            least 16 MiB; half of the machine's if not given.
+        fetches: Keep the instruction fetches of such a trace; true if not given.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
         trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
             table; found by content if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
             names, so that a trace may be larger than memory; in memory if not given.
-        as_one: Whether all files, and those in folders, are one trace; each is a trace of its own
-            if not.
+        as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
+            own.
         order: Of files as one trace: ``"time"`` (if not given), where all have times, or
             ``"files"``, one after the other.
 
@@ -1265,28 +1278,28 @@ def translate(
         frames: Memory sizes in page frames, at least 1.
         memory: Memory sizes as shares of the footprint (``"5%"``) or in bytes (``"64MiB"``). Give
             either this or ``frames``.
-        ratio: How many times slower than memory storage is, such as ``"1,10,100,1000"``, which it
-            is if neither this nor ``device`` is given.
+        ratio: Storage's time over memory's; ``"1,10,100,1000"`` if neither this nor ``device`` is
+            given.
         device: Storage as devices, such as ``"slc-nand"``, instead of ``ratio``.
         policies: Policies of memory, such as ``"clock,craw:c=8"``.
         walk_levels: Levels of the page table, from 1 to 8; x86-64 has 4.
-        walk_cache: Upper entries of page tables that are cached, least recently used first out.
+        walk_cache: Size of the walk cache, in upper entries of page tables; replacement is LRU.
         huge: Size of a huge page, and the share of its pages that must be in memory for it to
             become one: ``"2MiB"``, ``"2MiB:1/2"``.
-        prefetch: How many pages behind one that faults come with it, from 0 to 128.
-        no_swap: Nothing is evicted; the stream that was not referenced for longest is killed.
+        prefetch: Pages behind a faulting one that are loaded with it, from 0 to 128.
+        no_swap: Evict nothing; kill the least recently referenced stream.
         split: A request references every page it touches, not only the first.
-        flush_on_switch: A reference of another stream finds TLBs and walk cache empty.
+        flush_on_switch: Empty TLBs and walk cache at a reference of another stream.
         t_tlb: Nanoseconds of a look-up in the first level; decimals are exact as text.
         t_tlb2: Nanoseconds of a look-up in its second level.
         t_mem: Nanoseconds of a memory access of 64 bytes.
         fixed_ns: Nanoseconds of a page fault besides moving the page.
-        charge_write_back: Pages that are written back cost time, too.
+        charge_write_back: Charge time for pages that are written back, too.
         seed: Seed of policies and TLBs with random choices, from 0.
-        warm_up: Counts begin after so many references, a share of them (``"20%"``) or a time
-            (``"10s"``); memory is full by then.
-        every: A row for each so many references, or each span of the trace's time (``"10ms"``),
-            instead of one for the trace; ``cells`` of the result has those.
+        warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
+            (``"10s"``), when memory is full.
+        every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
+            of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
@@ -1297,20 +1310,19 @@ def translate(
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Whether requests are reads where a trace does not tell their operation; such
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
             traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
-        fetches: Whether the instruction fetches of such a trace are part of it; they are if not
-            given.
-        memory_limit: How much memory what is made of the trace may take, such as ``"4GiB"``, at
-            least 16 MiB; half of the machine's if not given.
+        fetches: Keep the instruction fetches of such a trace; true if not given.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
         trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
             table; found by content if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
             names, so that a trace may be larger than memory; in memory if not given.
-        as_one: Whether all files, and those in folders, are one trace; each is a trace of its own
-            if not.
+        as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
+            own.
         order: Of files as one trace: ``"time"`` (if not given), where all have times, or
             ``"files"``, one after the other.
 
@@ -1348,11 +1360,15 @@ def watch_buffers(
     Args:
         trace: The trace, as :class:`Trace` or as a path. Of a path the first 1,000 requests are
             taken if ``limit`` is not given.
+
         buffers: One or two, with their size and parameters, such as
-            ``"clock-dnv:total=12,dram_share=0.5"``; ``total`` is in pages, bytes with a unit or a
-            share of the footprint, at most 1,024 pages, and times the requests at most 2,000,000.
+            ``"clock-dnv:total=12,dram_share=0.5"``. The size ``total`` is in pages, bytes with a
+            unit or a share of the footprint. It is at most 1,024 pages, and times the requests at
+            most 2,000,000.
+
         ssd: One drive with options, such as ``"dnv-textbook:pages_per_block=4"``, or a TOML file.
-        precondition: How drives are aged: ``"fill"``, ``"random:N"`` (filled, then N drive writes),
+
+        precondition: Ageing of drives: ``"fill"``, ``"random:N"`` (filled, then N drive writes),
             ``"random"`` (until steady) or ``"none"``.
         map: Where addresses beyond a drive's end go: ``"original"`` refuses them, ``"wrap"`` takes
             blocks modulo the drive's, ``"compact"`` numbers the touched blocks.
@@ -1367,20 +1383,19 @@ def watch_buffers(
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Whether requests are reads where a trace does not tell their operation; such
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
             traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
-        fetches: Whether the instruction fetches of such a trace are part of it; they are if not
-            given.
-        memory_limit: How much memory what is made of the trace may take, such as ``"4GiB"``, at
-            least 16 MiB; half of the machine's if not given.
+        fetches: Keep the instruction fetches of such a trace; true if not given.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
         trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
             table; found by content if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
             names, so that a trace may be larger than memory; in memory if not given.
-        as_one: Whether all files, and those in folders, are one trace; each is a trace of its own
-            if not.
+        as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
+            own.
         order: Of files as one trace: ``"time"`` (if not given), where all have times, or
             ``"files"``, one after the other.
 
@@ -1422,8 +1437,11 @@ def watch_policies(
     Args:
         trace: The trace, as :class:`Trace` or as a path. Of a path the first 1,000 requests are
             taken if ``limit`` is not given.
+
         policies: One or two, with parameters, such as ``"craw:c=8"``.
+
         frames: Page frames, from 1 to 1024; times the references at most 2,000,000.
+
         page_size: Bytes, a power of two, or text such as ``"4KiB"``.
         device: Name with options, such as ``"scm:ratio=100"``, or a TOML file.
         bits: ``"exact"``, or ``"mapped"`` or ``"sensed"`` for what real memory shows of references.
@@ -1438,20 +1456,19 @@ def watch_policies(
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Whether requests are reads where a trace does not tell their operation; such
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
             traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
-        fetches: Whether the instruction fetches of such a trace are part of it; they are if not
-            given.
-        memory_limit: How much memory what is made of the trace may take, such as ``"4GiB"``, at
-            least 16 MiB; half of the machine's if not given.
+        fetches: Keep the instruction fetches of such a trace; true if not given.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
         trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
             table; found by content if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
             names, so that a trace may be larger than memory; in memory if not given.
-        as_one: Whether all files, and those in folders, are one trace; each is a trace of its own
-            if not.
+        as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
+            own.
         order: Of files as one trace: ``"time"`` (if not given), where all have times, or
             ``"files"``, one after the other.
 

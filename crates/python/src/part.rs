@@ -29,7 +29,7 @@ fn demand(file: &File, bytes: &[u8]) -> Result<u64, String> {
     for column in index.row_groups().iter().flat_map(|group| group.columns()) {
         let unpacked = chunk(bytes, column).and_then(unpacked_bytes);
         let unpacked = unpacked.ok_or("pages that do not follow each other")?;
-        let on_finished = u64::try_from(column.uncompressed_size()).unwrap_or(u64::MAX);
+        let stated = u64::try_from(column.uncompressed_size()).unwrap_or(u64::MAX);
         let values = u64::try_from(column.num_values()).unwrap_or(u64::MAX);
         let taken = unpacked.max(stated).saturating_add(values.saturating_mul(VALUE_BYTES));
         total = total.saturating_add(taken);

@@ -138,7 +138,7 @@ impl BlockServer {
         let (disk, buffer) = (given.disk.display().to_string(), given.buffer.clone());
         let (options, record) = given.options().map_err(exception)?;
         let notes = Arc::new(Mutex::new(Vec::new()));
-        let on_finished = Arc::clone(&notes);
+        let heard = Arc::clone(&notes);
         let teller: Teller = Arc::new(move |sentence: &str| {
             heard.lock().unwrap_or_else(PoisonError::into_inner).push(sentence.to_owned());
         });

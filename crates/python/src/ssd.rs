@@ -247,7 +247,7 @@ struct ShownRow {
 impl ShownRow {
     /// The row of a cell, and those of its intervals.
     fn of_cell(cell: &SsdCell) -> (Self, Vec<Self>) {
-        let on_finished = cell.is_part.then_some(SsdRow::PART_COLUMNS);
+        let columns = cell.is_part.then_some(SsdRow::PART_COLUMNS);
         let row = ShownRow { row: cell.row.clone(), columns };
         let shown = |row: &SsdRow| ShownRow { row: row.clone(), columns: row.filled_columns() };
         (row, cell.intervals.iter().map(shown).collect())
@@ -256,11 +256,11 @@ impl ShownRow {
 
 impl Serialize for ShownRow {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Some(columns) = self.columns else { return self.row.serialize(serializer) };
+        let Some(filled) = self.columns else { return self.row.serialize(serializer) };
         let mut values = serde_json::to_value(&self.row).map_err(serde::ser::Error::custom)?;
         if let Some(columns) = values.as_object_mut() {
             for (name, value) in columns {
-                if !columns.contains(&name.as_str()) {
+                if !filled.contains(&name.as_str()) {
                     *value = serde_json::Value::Null;
                 }
             }
