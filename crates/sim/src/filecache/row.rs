@@ -75,7 +75,7 @@ columns! {
         /// Time of a write of one block to the device, in microseconds.
         pub write_time_us: f64,
         /// Input that the policy needs: `bits` (misses, and the bits that hits set), `access` (every hit) or `offline`
-        /// (the future); `bound` is a limit, not a policy.
+        /// (the future); `bound` is a limit.
         pub kind: &'static str,
         /// Malformed lines or records of the trace, which are skipped and became no request.
         pub skipped_requests: u64,

@@ -109,7 +109,7 @@ columns! {
         /// Pages that a kernel's reclaim examined at the tails of its lists; none for other policies.
         pub scanned_pages: Option<u64>,
         /// Input that the policy needs: `bits` (misses, and the bits that hits set), `access` (every hit) or `offline`
-        /// (the future); `bound` is a limit, not a policy.
+        /// (the future); `bound` is a limit.
         pub kind: &'static str,
         /// Malformed lines or records of the trace, which are skipped and became no request.
         pub skipped_requests: u64,

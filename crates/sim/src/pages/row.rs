@@ -89,7 +89,7 @@ columns! {
         /// Standard error of io_time_us in microseconds, if the row is estimated.
         pub io_time_us_standard_error: Option<f64>,
         /// Input that the policy needs: `bits` (misses, and the bits that hits set), `access` (every hit) or `offline`
-        /// (the future); `bound` is a limit, not a policy.
+        /// (the future); `bound` is a limit.
         pub kind: &'static str,
         /// Malformed lines or records of the trace, which are skipped and became no request.
         pub skipped_requests: u64,

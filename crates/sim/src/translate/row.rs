@@ -82,7 +82,7 @@ columns! {
         /// The device with every option, if storage is one.
         pub device_resolved: Option<String>,
         /// Input that the policy needs: `bits` (misses, and the bits that hits set), `access` (every hit) or `offline`
-        /// (the future); `bound` is a limit, not a policy.
+        /// (the future); `bound` is a limit.
         pub kind: &'static str,
         /// Malformed lines or records of the trace, which are skipped and became no request.
         pub skipped_requests: u64,
