@@ -93,10 +93,16 @@ def catalogs() -> dict[str, str]:
             page = _own_page(row["name"], str(catalog(row["name"])))
             if folder in PLAYERS and row.get("kind") != "bound":
                 player = f"../gallery/{PLAYERS[folder]}/{row['name']}.html"
-                page += f"\n[See it step by step]({player}).\n"
+                page += f"\n[See it step by step]({player}):\n\n{_framed(player, row['name'])}\n"
             made[f"{folder}/{row['name']}.md"] = page
         made[f"{folder}/index.md"] = "\n".join(lines) + "\n"
     return made
+
+
+def _framed(player: str, name: str) -> str:
+    """Return a player as a part of a page."""
+    style = "width: 100%; height: 40rem; border: 1px solid #8884"
+    return f'<iframe src="{player}" title="{name}, step by step" loading="lazy" style="{style}"></iframe>'
 
 
 def _own_page(name: str, text: str) -> str:
