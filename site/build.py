@@ -102,7 +102,8 @@ def catalogs() -> dict[str, str]:
 def _framed(player: str, name: str) -> str:
     """Return a player as a part of a page."""
     style = "width: 100%; height: 40rem; border: 1px solid #8884"
-    return f'<iframe src="{player}" title="{name}, step by step" loading="lazy" style="{style}"></iframe>'
+    title = f"{name}, step by step"
+    return f'<iframe src="{player}" title="{title}" loading="lazy" style="{style}"></iframe>'
 
 
 def _own_page(name: str, text: str) -> str:
