@@ -320,7 +320,11 @@ pub(super) struct FileNote {
 impl FileNote {
     /// The note of `3</etc/passwd>`.
     pub(super) fn behind_number(field: &[u8]) -> Option<FileNote> {
+        // Behind a blank stands how long the call took (`-T`).
         let start = field.iter().position(|&byte| byte == b'<')?;
+        if !opens_a_name(field, start) {
+            return None;
+        }
         let end = after_name(field, start)?;
         let name = &field[start + 1..end - 1];
         let within = name.strip_suffix(b" (deleted)");
@@ -403,6 +407,7 @@ mod tests {
         let (name, arguments, result) =
             call(r#"write(3</a, b)>, "x\", (", {a=[1, 2], b=1<<20}, f(1, 2))      = 17 <0.1>"#);
         assert_eq!((name.as_str(), result.as_str()), ("write", "17 <0.1>"));
+        assert!(FileNote::behind_number(b"17 <0.1>").is_none(), "it is a duration");
         assert_eq!(arguments, ["3</a, b)>", r#""x\", (""#, "{a=[1, 2], b=1<<20}", "f(1, 2)"]);
         let (_, arguments, _) = call("accept(3<TCP:[1.2.3.4:5->6.7.8.9:0]>, NULL) = 4");
         assert_eq!(arguments, ["3<TCP:[1.2.3.4:5->6.7.8.9:0]>", "NULL"]);
