@@ -141,6 +141,19 @@ def test_experiments_keep_the_rows_of_intervals(
     assert b"over time" in files[tmp_path / "report.html"]
 
 
+def test_an_experiment_on_intervals_without_their_length_is_refused(
+    clockhand: Clockhand, file: Path, tmp_path: Path
+) -> None:
+    """It had no rows, and nothing said why."""
+    path = tmp_path / "over-time.toml"
+    path.write_text(
+        f'question = "When?"\nexpected = "?"\ntraces = ["{file}"]\n[locality]\nrows = "intervals"\n'
+    )
+    refused = clockhand("sweep", path, "--dataset", tmp_path / "cells")
+    assert refused.code == 2 and "add every, such as every = 10000" in refused.err
+    assert not (tmp_path / "cells").exists()
+
+
 def test_warm_up_and_intervals_are_named_in_words_of_python() -> None:
     with pytest.raises(clockhand.UsageError, match="is no interval"):
         clockhand.simulate(phases(), policies="lru", frames=4, every="often", watch=False)

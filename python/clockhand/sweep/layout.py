@@ -369,6 +369,10 @@ class LocalityLayout(GridLayout):
                 f"rows = {given!r} needs the whole trace; leave out sample, or write "
                 "rows = 'miss-curve'"
             )
+        if given == "intervals" and not table.keys() & {"every", "warm_up"}:
+            raise ValueError(
+                "rows = 'intervals' needs their length; add every, such as every = 10000"
+            )
         return LocalityLayout(given), options
 
     @property
