@@ -1,15 +1,8 @@
 """Traces: sequences of reads and writes, in files or in memory, captured or synthetic."""
 
-from clockhand.traces.reading import FileReading, Part, Reading
-from clockhand.traces.trace import (
-    Trace,
-    Traces,
-    as_traces,
-    convert_traces,
-    reading_notes,
-    reading_options,
-    sources,
-)
+from clockhand.traces.conversion import convert_traces
+from clockhand.traces.reading import FileReading, Part, Reading, reading_notes, reading_options
+from clockhand.traces.trace import Trace, Traces, as_traces, sources
 
 __all__ = [
     "FileReading",

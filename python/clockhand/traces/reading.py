@@ -1,8 +1,11 @@
-"""Options of reading traces from paths, as mappings of what the engine declares."""
+"""Options of reading traces from paths, as the engine declares them, and what was read."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from clockhand.study.calls import FILE_READING, PART, READING, Argument
+from clockhand.study.options import options_of
+from clockhand.traces.columns_of_text import format_text
 
 if TYPE_CHECKING:
     from clockhand.api import FileReading, Part, Reading
@@ -34,4 +37,28 @@ else:
         READING,
     )
 
-__all__ = ["FileReading", "Part", "Reading"]
+
+def reading_notes(report: Mapping[str, Any]) -> list[str]:
+    """Return what a reader assumed and passed over, so that nothing is dropped silently."""
+    notes = list(report["notes"])
+    if report["skipped_records"]:
+        shown = "; ".join(report["first_skipped"])
+        notes.append(f"malformed records that were skipped: {report['skipped_records']} ({shown})")
+    if report["zero_size_requests"]:
+        notes.append(f"requests of size 0 that were skipped: {report['zero_size_requests']}")
+    return notes
+
+
+def reading_options(reading: Reading) -> dict[str, object]:
+    """Return the options of a command that reads traces in this way, by their names."""
+    given = {**reading, "trace_format": format_text(reading.get("trace_format"))}
+    options = {name: options_of("reading")[name].checked(value) for name, value in given.items()}
+    fetches = options.get("fetches")
+    return {
+        **options,
+        "skip": options.get("skip") or None,
+        "fetches": None if fetches is None else "yes" if fetches else "no",
+    }
+
+
+__all__ = ["FileReading", "Part", "Reading", "reading_notes", "reading_options"]

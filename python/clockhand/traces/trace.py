@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union, Unpack, cast
 
 from clockhand import _engine
@@ -14,11 +13,11 @@ from clockhand.study.calls import (
     in_python,
     unknown_keyword,
 )
-from clockhand.study.files import check_places, matching_files, refuse_overwriting
-from clockhand.study.options import FormatOfText, checked, options_of
+from clockhand.study.options import FormatOfText, checked
 from clockhand.study.progress import Watch, Watching, watched
-from clockhand.study.remote import Fetched, addresses, fetched, is_address, local_path
+from clockhand.study.remote import Fetched, fetched, is_address, local_path
 from clockhand.traces.columns_of_text import UNITS_NS, format_text, found
+from clockhand.traces.given import in_folders, is_table, matching
 from clockhand.traces.reading import FileReading, Part, Reading
 
 if TYPE_CHECKING:
@@ -303,16 +302,6 @@ def _joined(parts: list[Trace], order: str) -> Trace:
     return trace
 
 
-def _in_folders(traces: Iterable[Any]) -> Iterable[Any]:
-    """Return the files in folders, by name, and all else as it is."""
-    for trace in traces:
-        if isinstance(trace, str | os.PathLike) and os.path.isdir(trace):
-            inside = sorted(path for path in Path(trace).rglob("*") if path.is_file())
-            yield from (path for path in inside if not path.name.startswith((".", "_")))
-        else:
-            yield trace
-
-
 def _opened(path: str, format: str | None, cpu_cache: bool, reading: FileReading) -> Trace:
     return Trace(path, format=format, cpu_cache=cpu_cache, **reading)
 
@@ -355,71 +344,6 @@ def _on_scratch(whole: Trace, folder: str) -> Trace:
     return whole._on_scratch(folder)
 
 
-@in_python(renamed=OF_TRACE)
-def convert_traces(
-    traces: Traces,
-    out: str | os.PathLike[str],
-    *,
-    to: str | None = None,
-    widen: bool = False,
-    labels: Iterable[tuple[str, str]] = (),
-    watch: Watching = None,
-) -> dict[str, Any]:
-    """Write traces to one file; several become one timeline with streams of their own.
-
-    Args:
-        traces: One trace or several, as :class:`Trace` or as paths.
-
-        out: The file, compressed if its name ends in ``.gz``, ``.xz``, ``.zst`` or ``.bz2``; it
-            appears whole or not at all.
-
-        to: The name of the format (see :func:`clockhand.formats`); the ending of ``out`` tells it
-            if not given.
-
-        widen: Whether requests are widened to whole sectors, blocks or cache lines where the format
-            has no others; such requests are errors otherwise.
-
-        labels: Pairs of key and value to keep with the trace, where the format can.
-
-        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
-            ``False``.
-
-    Returns:
-        ``traces``: what was met in each trace (format, hash, requests, skipped records, notes);
-        ``format``: what was written; ``losses``: what it could not hold, a sentence each.
-
-    Raises:
-        UsageError: no trace is given, or the format is unknown or cannot be written.
-        OSError: there is no place for the file.
-        ClockhandError: a trace cannot be read, a request does not fit the format, or the file
-            cannot be written.
-    """
-    with watched(watch) as on_progress:
-        trace_sources = sources(traces, watch=on_progress)
-    if not trace_sources:
-        raise _engine.UsageError(
-            "a conversion needs traces and, after them, the file to write; "
-            "give one or more traces and a name such as out.parquet"
-        )
-    refuse_overwriting({"the output": Path(out)}, (source.name for source in trace_sources))
-    check_places([Path(out)])
-    with watched(watch) as on_progress:
-        return _engine.convert_trace(
-            trace_sources, os.fspath(out), list(labels), to=to, widen=widen, watch=on_progress
-        )
-
-
-def reading_notes(report: Mapping[str, Any]) -> list[str]:
-    """Return what a reader assumed and passed over, so that nothing is dropped silently."""
-    notes = list(report["notes"])
-    if report["skipped_records"]:
-        shown = "; ".join(report["first_skipped"])
-        notes.append(f"malformed records that were skipped: {report['skipped_records']} ({shown})")
-    if report["zero_size_requests"]:
-        notes.append(f"requests of size 0 that were skipped: {report['zero_size_requests']}")
-    return notes
-
-
 def as_traces(
     traces: Traces,
     *,
@@ -439,10 +363,10 @@ def as_traces(
     as_one, order = reading.pop("as_one", False), reading.pop("order", None)
     if order is not None and not as_one:
         raise _engine.UsageError("--order is that of files as one trace; add --as-one")
-    if isinstance(traces, Trace | str | os.PathLike) or _is_table(traces):
+    if isinstance(traces, Trace | str | os.PathLike) or is_table(traces):
         traces = [cast(Trace, traces)]
-    given = _in_folders(traces) if as_one else traces
-    files = [file for trace in given for file in _files(trace)]
+    given = in_folders(traces) if as_one else traces
+    files = [file for trace in given for file in matching(trace)]
     format = reading.pop("trace_format", None)
     scratch = reading.pop("scratch", None)
     part = _chosen(PART, reading) if as_one else {}
@@ -451,7 +375,7 @@ def as_traces(
         trace._taken(of_file)
         if isinstance(trace, Trace)
         else Trace.from_table(trace)._taken(of_file)
-        if _is_table(trace)
+        if is_table(trace)
         else Trace(_here(trace, watch or False), format=format, cpu_cache=cpu_cache, **of_file)
         for trace in files
     ]
@@ -462,40 +386,11 @@ def as_traces(
     return read if scratch is None else [trace._on_scratch(os.fspath(scratch)) for trace in read]
 
 
-def _files(trace: "Trace | str | os.PathLike[str]") -> Iterable["Trace | str | os.PathLike[str]"]:
-    """Return the files that a pattern such as ``traces/*.parquet`` fits, and all else as it is."""
-    if not isinstance(trace, str) or not set("*?[") & set(trace) or os.path.exists(trace):
-        return [trace]
-    if is_address(trace) and local_path(trace) is None:
-        return addresses(trace) or [trace]
-    trace = local_path(trace) or trace
-    return matching_files(trace) or [trace]
-
-
-def _is_table(trace: object) -> bool:
-    """Whether it is a table of columns, of polars, pandas or a library like them."""
-    return hasattr(trace, "collect") or (
-        hasattr(trace, "columns") and hasattr(trace, "__getitem__")
-    )
-
-
 def sources(
     traces: Traces, *, watch: Watch | None = None, **reading: Unpack[Reading]
 ) -> list[_engine.TraceSource]:
     """Return the engine's sources for one trace or several, as :func:`as_traces` reads them."""
     return [trace._source for trace in as_traces(traces, watch=watch, **reading)]
-
-
-def reading_options(reading: Reading) -> dict[str, object]:
-    """Return the options of a command that reads traces in this way, by their names."""
-    given = {**reading, "trace_format": format_text(reading.get("trace_format"))}
-    options = {name: options_of("reading")[name].checked(value) for name, value in given.items()}
-    fetches = options.get("fetches")
-    return {
-        **options,
-        "skip": options.get("skip") or None,
-        "fetches": None if fetches is None else "yes" if fetches else "no",
-    }
 
 
 def _part_of(source: _engine.TraceSource, part: Part) -> _engine.TraceSource:
