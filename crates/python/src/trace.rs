@@ -41,6 +41,7 @@ impl TraceSource {
             classes: classes(reading.view.as_deref(), reading.fetches).map_err(exception)?,
             only_anonymous: false,
             memory_limit_bytes: memory_limit_bytes.map_err(exception)?,
+            object_block_bytes: None,
             name: None,
         };
         Ok(TraceSource(TraceInput::File { path, options }))

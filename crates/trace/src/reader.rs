@@ -74,6 +74,10 @@ pub struct OpenOptions {
     pub only_anonymous: bool,
     /// The memory that the reading may take; the default is a share of the machine's.
     pub memory_limit_bytes: Option<u64>,
+    /// The largest block, in bytes, of a study that wants the objects of key-value traces as they live: with as many
+    /// blocks as they have, and events where a delete or a lifetime drops their content. Without it an object is one
+    /// block of 4096 bytes that lives for ever.
+    pub object_block_bytes: Option<u64>,
     /// The name of the trace in rows and messages, if its path means nothing to the user.
     pub name: Option<String>,
 }
@@ -151,6 +155,7 @@ impl TraceReader {
         };
         let mut output = Output::new(report, cpu_cache);
         output.assume_reads = options.assume_reads;
+        output.object_block_bytes = options.object_block_bytes;
         let decoder = match columns {
             Some(columns) => open_named(columns, &mut source, &mut output)?,
             None => (format.open)(&mut source, &mut output)?,
@@ -240,7 +245,7 @@ impl TraceReader {
     /// Decodes more, and counts the results.
     fn decode_batch(&mut self) -> Result<(), TraceError> {
         self.ended = !self.decoder.decode(&mut self.source, &mut self.output)?;
-        self.output.check_kept(0, &self.source)?;
+        self.output.check_kept(self.output.objects_bytes, &self.source)?;
         self.view()?;
         let Output { requests, events, report, time_check, last_time_ns, .. } = &mut self.output;
         if let Some(events) = events {

@@ -20,7 +20,7 @@ const SHARE_OF_LIMIT: u64 = 2;
 /// How many bytes a piece of a longer request has: whole blocks of any usual size.
 pub(crate) const PIECE_BYTES: u32 = u32::MAX - (1 << 20) + 1;
 /// No device takes a request as long; it is a number of something else.
-const LONGEST_REQUEST_BYTES: u64 = 1 << 40;
+pub(crate) const LONGEST_REQUEST_BYTES: u64 = 1 << 40;
 const PAST_THE_END: &str = "runs past the end of the 64-bit address space";
 
 /// What is wrong with a line or record, as the end of a sentence that begins with its place.
@@ -58,6 +58,10 @@ pub(crate) struct Output {
     pub(crate) has_classes: bool,
     /// True if requests without a recorded operation are reads.
     pub(crate) assume_reads: bool,
+    /// The largest block of a study that wants objects as they live: with sizes, deletes and lifetimes.
+    pub(crate) object_block_bytes: Option<u64>,
+    /// The memory that is taken for that.
+    pub(crate) objects_bytes: u64,
     /// The last time of the batches before.
     pub(crate) last_time_ns: u64,
     /// Where the unit of the trace's times can be mistaken.
@@ -206,7 +210,7 @@ impl Output {
     }
 
     /// The time of the request or event before, for one whose own cannot be read; counted for the report.
-    fn time_before(&mut self) -> u64 {
+    pub(crate) fn time_before(&mut self) -> u64 {
         self.report.unreadable_times += 1;
         let mut events = self.events.iter().flatten().filter_map(|event| event.time_ns);
         let of_event = events.next_back();

@@ -45,16 +45,22 @@
 //! | `header` | `yes` or `no`: whether the first line names the columns; it does if a column is given by name |
 //! | `skip` | lines in front of all that |
 //! | `address` | the column of the place |
+//! | `object` | in its place: the column of a key, for the traces of key-value stores |
 //! | `op` | the column of the operation, or `=read` or `=write` for all; without it `--assume-reads` is needed |
 //! | `size` | the column of the size, or a size for all such as `=4KiB`; 1 byte if not given |
 //! | `time` | the column of the time with its unit: `:s`, `:ms`, `:us`, `:ns` or `:100ns` |
 //! | `stream` | the column of the device; several with `+` between them |
-//! | `read`, `write`, `discard`, `ignore` | words of the operation with `|` between them; without them `R`, `W`, `read`, `write` and Linux's letters |
+//! | `ttl` | the column of the lifetime of an object, with its unit |
+//! | `read`, `write`, `delete`, `discard`, `ignore` | words of the operation with `|` between them; without them `R`, `W`, `read`, `write` and Linux's letters |
 //!
 //! - A column is its name or its number from 1. A name with one of `,*:+="'|` stands in quotes, and so does a number that is
 //!   a name.
 //! - `*512` or `*4KiB` behind a column multiplies, `:hex` reads digits without `0x` as hexadecimal: `address=blk:hex*4096`.
-//! - Times in exponents are read; one that is below zero or missing is that of the request before, counted in a note.
+//! - An object is a block of 4096 bytes, whatever its size, and lives for ever. `clockhand filecache` gives it as many
+//!   blocks as it has, and heeds deletes and lifetimes. Its operations may also be `get`, `set`, `add`, `delete` and so on.
+//!   A key that is no number is known by a hash of 64 bits.
+//! - Where commas do not separate fields, a time may have one for its point. Times in exponents are read; one that is
+//!   below zero or missing is that of the request before, counted in a note.
 //! - The error about a table that no format fits offers this line, filled in as far as the table allows; `clockhand trace
 //!   info` shows the first requests as they are understood.
 //!
@@ -237,7 +243,7 @@ impl LineFormat for Csv {
                 output.report.pass_over(what);
                 return Ok(Line::Passed);
             }
-            None => return Err(not_an_op(field(columns.op))),
+            Some(Meaning::Delete) | None => return Err(not_an_op(field(columns.op))),
         };
         let address = scan::decimal_or_hex(field(columns.address))
             .ok_or("has no address that is a decimal or 0x number of 64 bits")?;
@@ -292,7 +298,7 @@ pub(crate) fn open_named(
     if notation.op.is_none() && !output.assume_reads {
         return Err(TraceError::NoOperationColumn { file: source.file().to_owned() });
     }
-    lines::open_as(Named::new(notation), source, output)
+    lines::open_as(Named::new(notation, output), source, output)
 }
 
 #[cold]

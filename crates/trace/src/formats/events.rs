@@ -32,8 +32,8 @@
 //! - Numbers are decimal or `0x…`; `3p` is 3 times 4096. No byte lies beyond 2^63.
 //! - `#` begins a comment. A line `# object f1: NAME` before the first event of `f1` names it; other
 //!   lines `# KEY: VALUE` are labels.
-//! - All commands except `pagecache` take `mr`, `mw`, `cr`, `cw` and `fw` as requests (`ssd` also syncs
-//!   and discards); they leave out the other lines and count them in a note.
+//! - All commands except `pagecache` take `mr`, `mw`, `cr`, `cw` and `fw` as requests (`ssd` also syncs and discards,
+//!   `filecache` also deletions, truncations and discards); they leave out the other lines and count them in a note.
 //!
 //! **Skipped**: blank lines and comments, silently; accesses of size 0, which do nothing, are
 //! counted. A line that is not an event is an error: what it would have changed is unknown.

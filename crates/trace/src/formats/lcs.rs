@@ -25,17 +25,17 @@
 //!   says that all requests are reads; so is a trace at its first operation that is not recorded.
 //! - An object is one block of 4096 bytes, as in `oracle-general`.
 //!
-//! - Lifetimes (TTL) are left out: an object that has expired still hits. A note counts the requests that set one.
+//! - `clockhand filecache` heeds sizes, deletes and lifetimes (TTL): an object takes as many blocks as it has, until
+//!   it is deleted or has run out. A note of other studies counts what they leave out.
 //!
-//! **Skipped**: deletes, counted in a note, and requests of size 0, counted. Unknown operations and
+//! **Skipped**: deletes by other studies, and requests of size 0, counted. Unknown operations and
 //! negative sizes are counted as malformed.
 
 use crate::error::TraceError;
 use crate::format::{Confidence, Decoder, Format, no_doubt};
-use crate::objects::{self, OBJECT_BYTES, ObjectRequest, Objects};
+use crate::objects::{self, OBJECT_BYTES, ObjectOp, ObjectRequest, Objects};
 use crate::output::{Fault, Output};
 use crate::records::{self, RecordFormat, field};
-use crate::request::Op;
 use crate::sample::Sample;
 use crate::source::Source;
 use crate::target::{Entry, Extent, StreamField, Target, TimeField};
@@ -112,11 +112,8 @@ fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, Tr
     if layout.op.is_none() {
         objects::require_assumed_reads(source, output)?;
     }
-    records::decoder(
-        Lcs { layout, objects: Objects::default(), lifetimes: 0 },
-        header_bytes,
-        source,
-    )
+    let objects = Objects::of(output);
+    records::decoder(Lcs { layout, objects }, header_bytes, source)
 }
 
 /// A little-endian integer within a record.
@@ -265,8 +262,6 @@ fn damaged(what: &str) -> String {
 struct Lcs {
     layout: Layout,
     objects: Objects,
-    /// Requests that give their object a lifetime.
-    lifetimes: u64,
 }
 
 impl RecordFormat for Lcs {
@@ -280,18 +275,14 @@ impl RecordFormat for Lcs {
         let op = match layout.op {
             None => {
                 output.report.assumed_reads += 1;
-                Op::Read
+                ObjectOp::Read
             }
             Some(code) => {
                 let code = code.get(record).and_then(|code| u8::try_from(code).ok());
-                match objects::op(code.ok_or("has an operation above 255")?, output)? {
-                    Some(op) => op,
-                    None => return Ok(()),
-                }
+                objects::op(code.ok_or("has an operation above 255")?, output)?
             }
         };
         let lifetime = layout.lifetime.and_then(|lifetime| lifetime.get(record));
-        self.lifetimes += u64::from(lifetime.is_some_and(|seconds| seconds > 0));
         let short = |number: Option<Field>| match number {
             Some(number) => number.get(record).and_then(|number| u32::try_from(number).ok()),
             None => Some(0),
@@ -301,19 +292,16 @@ impl RecordFormat for Lcs {
             id: Field { signed: false, ..layout.object }.get(record).unwrap_or_default(),
             owner: short(layout.tenant).ok_or("has a tenant that is no number of 32 bits")?,
             size_bytes: layout.size.get(record).ok_or("has a negative size")?,
-            time_s: short(layout.time).ok_or("has a time that is no number of 32 bits")?,
+            time_ns: short(layout.time)
+                .map(|time_s| Some(objects::of_seconds(time_s)))
+                .ok_or("has a time that is no number of 32 bits")?,
+            lifetime_ns: lifetime.unwrap_or(0).saturating_mul(1_000_000_000),
         };
         self.objects.request(request, output)
     }
 
     fn note(&self, output: &mut Output) {
-        self.objects.note(output);
-        if self.lifetimes > 0 {
-            output.report.notes.push(format!(
-                "{} requests give their object a lifetime (TTL), which is left out: an object that has expired still hits",
-                self.lifetimes
-            ));
-        }
+        self.objects.note(&mut output.report);
     }
 }
 

@@ -16,6 +16,7 @@
 //! - An object is in the cache or not, so it is one block of 4096 bytes whatever its size; a note
 //!   says how many requests were for larger ones. Objects never overlap: the low 52 bits of the
 //!   number are the block, the high bits make the stream.
+//! - `clockhand filecache` heeds sizes: an object takes as many blocks as it has.
 //! - Traces of block devices keep their block numbers, but not the unit; their original
 //!   format (such as `vscsi`) says more.
 //!
@@ -23,10 +24,9 @@
 
 use crate::error::TraceError;
 use crate::format::{Confidence, Decoder, Format, no_doubt};
-use crate::objects::{self, ObjectRequest, Objects};
+use crate::objects::{self, ObjectOp, ObjectRequest, Objects};
 use crate::output::{Fault, Output};
 use crate::records::{self, RecordFormat, field};
-use crate::request::Op;
 use crate::sample::Sample;
 use crate::source::Source;
 
@@ -73,10 +73,9 @@ pub(super) fn fits<'a>(
 
 fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, TraceError> {
     objects::require_assumed_reads(source, output)?;
-    records::decoder(OracleGeneral::default(), 0, source)
+    records::decoder(OracleGeneral { objects: Objects::of(output) }, 0, source)
 }
 
-#[derive(Default)]
 struct OracleGeneral {
     objects: Objects,
 }
@@ -91,16 +90,17 @@ impl RecordFormat for OracleGeneral {
     fn record(&mut self, record: &[u8], output: &mut Output) -> Result<(), Fault> {
         output.report.assumed_reads += 1;
         let request = ObjectRequest {
-            op: Op::Read,
+            op: ObjectOp::Read,
             id: u64::from_le_bytes(field(record, 4)),
             owner: 0,
             size_bytes: u64::from(u32::from_le_bytes(field(record, 12))),
-            time_s: u32::from_le_bytes(field(record, 0)),
+            time_ns: Some(objects::of_seconds(u32::from_le_bytes(field(record, 0)))),
+            lifetime_ns: 0,
         };
         self.objects.request(request, output)
     }
 
     fn note(&self, output: &mut Output) {
-        self.objects.note(output);
+        self.objects.note(&mut output.report);
     }
 }

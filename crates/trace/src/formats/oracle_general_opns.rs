@@ -20,7 +20,9 @@
 //!   requests are reads.
 //! - An object is one block of 4096 bytes, as in `oracle-general`.
 //!
-//! **Skipped**: 9 delete, counted in a note, and requests of size 0, counted. Other operations are
+//! - `clockhand filecache` heeds sizes and deletes (9): an object takes as many blocks as it has, until it is deleted.
+//!
+//! **Skipped**: deletes by other studies, and requests of size 0, counted. Other operations are
 //! counted as malformed.
 
 use crate::error::TraceError;
@@ -68,11 +70,10 @@ fn sniff(sample: &Sample) -> Confidence {
     oracle_general::fits(records.map(|record| (record, i64::from_le_bytes(field(record, 19)))))
 }
 
-fn open(source: &mut Source, _output: &mut Output) -> Result<Box<dyn Decoder>, TraceError> {
-    records::decoder(OracleGeneralOpNs::default(), 0, source)
+fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, TraceError> {
+    records::decoder(OracleGeneralOpNs { objects: Objects::of(output) }, 0, source)
 }
 
-#[derive(Default)]
 struct OracleGeneralOpNs {
     objects: Objects,
 }
@@ -84,19 +85,19 @@ impl RecordFormat for OracleGeneralOpNs {
     }
 
     fn record(&mut self, record: &[u8], output: &mut Output) -> Result<(), Fault> {
-        let Some(op) = objects::op(record[16], output)? else { return Ok(()) };
         let request = ObjectRequest {
-            op,
+            op: objects::op(record[16], output)?,
             id: u64::from_le_bytes(field(record, 4)),
             owner: u32::from(u16::from_le_bytes(field(record, 17))),
             size_bytes: u64::from(u32::from_le_bytes(field(record, 12))),
-            time_s: u32::from_le_bytes(field(record, 0)),
+            time_ns: Some(objects::of_seconds(u32::from_le_bytes(field(record, 0)))),
+            lifetime_ns: 0,
         };
         self.objects.request(request, output)
     }
 
     fn note(&self, output: &mut Output) {
-        self.objects.note(output);
+        self.objects.note(&mut output.report);
     }
 }
 

@@ -8,6 +8,7 @@
 //! elsewhere, and policies with a period have runs split at its borders ([`Folding::RunsWithin`]).
 
 mod builder;
+mod drops;
 mod record;
 mod requests;
 
@@ -15,6 +16,8 @@ use std::num::NonZeroU64;
 use std::path::Path;
 
 pub use builder::PageViewBuilder;
+pub use drops::Drop;
+pub(crate) use drops::inner_pages;
 use record::FLAG_BITS;
 pub use record::Record;
 pub use requests::SharedRequests;
@@ -61,6 +64,7 @@ pub struct PageView {
     places_by_address: Option<Vec<u32>>,
     folding: Folding,
     shared_requests: Option<SharedRequests>,
+    drops: Vec<Drop>,
 }
 
 /// The runs of a view: their records, and the lengths of those that are longer than 1.
@@ -124,7 +128,9 @@ impl PageView {
         let numbers = numbers + self.places_by_address.as_ref().map_or(0, Vec::len);
         let keys = self.page_keys.len() * size_of::<PageKey>();
         let requests = self.shared_requests.as_ref().map_or(0, SharedRequests::memory_bytes);
-        requests + (numbers * size_of::<u32>() + self.run_places.memory_bytes() + keys) as u64
+        let drops = self.drops.len() * size_of::<Drop>();
+        requests
+            + (drops + numbers * size_of::<u32>() + self.run_places.memory_bytes() + keys) as u64
     }
 
     /// The folder of the file with the records, if they are in one.
@@ -180,6 +186,12 @@ impl PageView {
     /// The requests of several pages, if the view was built [with them](PageViewBuilder::with_requests) and there are any.
     pub fn shared_requests(&self) -> Option<&SharedRequests> {
         self.shared_requests.as_ref().filter(|requests| requests.most_pages() > 1)
+    }
+
+    /// The pages whose content ends between two records, in order: none unless the builder
+    /// [was told](PageViewBuilder::end_content).
+    pub fn drops(&self) -> &[Drop] {
+        &self.drops
     }
 
     /// The folding of runs.

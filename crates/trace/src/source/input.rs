@@ -102,9 +102,11 @@ type TakeReported<'a> = dyn FnMut(&[Request], &ReadReport) -> Result<(), TraceEr
 pub(crate) type TakeBatch<'a> = dyn FnMut(Batch<'_>, &ReadReport) -> Result<(), TraceError> + 'a;
 
 /// A part of a trace.
-#[derive(Clone, Copy)]
-pub(crate) enum Batch<'a> {
+#[derive(Clone, Copy, Debug)]
+pub enum Batch<'a> {
+    /// Of a trace that has no other events.
     Requests(&'a [Request]),
+    /// Of any other trace.
     Events(&'a [Event]),
 }
 
@@ -171,6 +173,17 @@ impl TraceInput {
             && options.classes == Classes::DefaultView
         {
             options.classes = Classes::Kept;
+        }
+        input
+    }
+
+    /// The same trace, whose objects take the blocks that they have and live as long as they are said to, if it is one
+    /// of a key-value store; `block_bytes` is the largest block that is looked at.
+    #[must_use]
+    pub fn with_living_objects(&self, block_bytes: u64) -> Self {
+        let mut input = self.clone();
+        if let Some(options) = input.file_options() {
+            options.object_block_bytes = Some(block_bytes);
         }
         input
     }
@@ -269,7 +282,16 @@ impl TraceInput {
         progress: &Progress,
         take: &mut dyn FnMut(&[Request]) -> Result<(), TraceError>,
     ) -> Result<ReadReport, TraceError> {
-        let (mut reader, stored) = self.open()?;
+        self.hand_out(self.open()?, progress, take)
+    }
+
+    /// As [`for_each_batch`](Self::for_each_batch), of a reader of this trace.
+    fn hand_out(
+        &self,
+        (mut reader, stored): Opened<'_>,
+        progress: &Progress,
+        take: &mut dyn FnMut(&[Request]) -> Result<(), TraceError>,
+    ) -> Result<ReadReport, TraceError> {
         self.begin(progress, &stored);
         let mut take = |batch: &[Request]| {
             self.advance(progress, &stored, batch.len());
@@ -304,6 +326,24 @@ impl TraceInput {
             },
             Wanted::Requests,
         )
+    }
+
+    /// Hands events to `take` if the trace can hold any that are not requests, else requests as
+    /// [`for_each_batch`](Self::for_each_batch) does.
+    ///
+    /// # Errors
+    ///
+    /// Those of the reader and of `take`, or [`TraceError::Interrupted`].
+    pub fn for_each_batch_as_it_is(
+        &self,
+        progress: &Progress,
+        take: &mut dyn FnMut(Batch<'_>) -> Result<(), TraceError>,
+    ) -> Result<ReadReport, TraceError> {
+        let opened = self.open()?;
+        if !opened.0.holds_events() {
+            return self.hand_out(opened, progress, &mut |batch| take(Batch::Requests(batch)));
+        }
+        self.pull_from(opened, progress, &mut |batch, _| take(batch), Wanted::Events)
     }
 
     /// Hands all events to `take`, batch by batch: also those that are not requests, where the trace has any.
@@ -345,7 +385,16 @@ impl TraceInput {
         take: &mut TakeBatch<'_>,
         wanted: Wanted,
     ) -> Result<ReadReport, TraceError> {
-        let (mut reader, stored) = self.open()?;
+        self.pull_from(self.open()?, progress, take, wanted)
+    }
+
+    fn pull_from(
+        &self,
+        (mut reader, stored): Opened<'_>,
+        progress: &Progress,
+        take: &mut TakeBatch<'_>,
+        wanted: Wanted,
+    ) -> Result<ReadReport, TraceError> {
         self.begin(progress, &stored);
         let takes_events = match wanted {
             Wanted::Requests => false,

@@ -44,7 +44,7 @@ impl<'a> Sample<'a> {
 
     /// A few words on what this is, if its beginning shows that it is not a table.
     pub(crate) fn known_by_its_beginning(&self) -> Option<&'static str> {
-        const KNOWN: [(&[u8], &str); 16] = [
+        const KNOWN: &[(&[u8], &str)] = &[
             (b"PK\x03\x04", "a zip archive; unpack it first"),
             (b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it first"),
             (b"Rar!\x1a\x07", "a RAR archive; unpack it first"),
@@ -60,6 +60,12 @@ impl<'a> Sample<'a> {
             (b"\xfe\xff", "UTF-16 text; convert it to UTF-8 first"),
             (b"<!DOCTYPE", "a web page"),
             (b"<html", "a web page"),
+            (b"% time ", "the summary of strace -c; record with strace -f -ttt -y instead"),
+            (b"PERFILE2", "a recording of perf; print it with perf script"),
+            (b"\x17\x08Dtracing", "a recording of trace-cmd; print it with trace-cmd report"),
+            (b"\x93NUMPY", "a NumPy array; give its columns to Trace.from_arrays in Python"),
+            (b"{\"", "JSON; make a table of it, such as by jq -r '[.op,.offset,.size]|@csv'"),
+            (b"[{\"", "JSON; make a table of it, such as by jq -r '.[]|[.op,.offset,.size]|@csv'"),
             (b"version https://git-lfs", "a pointer to a file that Git LFS has not fetched"),
         ];
         if self.head.get(257..262) == Some(b"ustar") {

@@ -3,10 +3,12 @@
 use memchr::memchr2;
 
 use super::fields::{Fields, Separator};
-use super::notation::{Column, Meaning, Notation, OpSource, Place, Size};
+use super::notation::{Addressed, Column, Meaning, Notation, OpSource, Place, Size};
 use crate::columns::Streams;
 use crate::lines::{Line, LineFormat};
+use crate::objects::{ObjectOp, ObjectRequest, Objects};
 use crate::output::{Fault, Output};
+use crate::report::ReadReport;
 use crate::request::{Op, Request};
 use crate::sample::quoted;
 use crate::scan;
@@ -22,6 +24,8 @@ pub(super) struct Named {
     fields: Fields,
     streams: Streams,
     stream: Vec<u8>,
+    /// Where objects are, if the requests are for some.
+    objects: Option<Objects>,
 }
 
 /// A column that is wanted.
@@ -37,26 +41,33 @@ struct Wanted {
 enum What {
     Op,
     Address { factor: u64, is_hexadecimal: bool },
+    Object,
     Size { factor: u64, is_hexadecimal: bool },
     Time { unit_ns: u64 },
+    Lifetime { unit_ns: u64 },
     Stream,
 }
 
 /// What a line says.
 struct Said<'a> {
+    /// Its address is the number of the object, if it is for one.
     request: Request,
     size_bytes: u64,
     stream: Option<&'a [u8]>,
+    deletes: bool,
+    lifetime_ns: u64,
 }
 
 impl Named {
     /// A reader of such a table.
-    pub(super) fn new(notation: Notation) -> Self {
+    pub(super) fn new(notation: Notation, output: &mut Output) -> Self {
         let op = match &notation.op {
             Some(OpSource::Same(op)) => *op,
             _ => Op::Read,
         };
+        let is_of_objects = matches!(notation.place, Addressed::Object(_));
         let mut named = Self {
+            objects: is_of_objects.then(|| Objects::of(output)),
             lines_before: notation.skip_lines + u64::from(notation.has_header),
             fields: Fields::between(notation.separator),
             notation,
@@ -65,7 +76,7 @@ impl Named {
             streams: Streams::default(),
             stream: Vec::new(),
         };
-        if named.notation.stream.len() > 1 {
+        if named.notation.stream.len() > 1 && !is_of_objects {
             named.streams = Streams::of_names();
         }
         if !named.notation.has_header {
@@ -76,7 +87,7 @@ impl Named {
 
     /// Finds the columns by the names in the header.
     fn find(&self, names: &[String]) -> Result<Vec<Wanted>, String> {
-        let Notation { op, address, size, time, stream, .. } = &self.notation;
+        let Notation { op, place: addressed, size, time, stream, lifetime, .. } = &self.notation;
         let mut wanted = Vec::new();
         let mut want = |column: &Column, what: What| -> Result<(), String> {
             wanted.push(Wanted { column: place(column, names)?, what });
@@ -85,8 +96,13 @@ impl Named {
         if let Some(OpSource::Column(column)) = op {
             want(column, What::Op)?;
         }
-        let Column { factor, is_hexadecimal, .. } = *address;
-        want(address, What::Address { factor, is_hexadecimal })?;
+        match addressed {
+            Addressed::Object(column) => want(column, What::Object)?,
+            Addressed::Bytes(column) => {
+                let Column { factor, is_hexadecimal, .. } = *column;
+                want(column, What::Address { factor, is_hexadecimal })?;
+            }
+        }
         if let Size::Column(column) = size {
             let Column { factor, is_hexadecimal, .. } = *column;
             want(column, What::Size { factor, is_hexadecimal })?;
@@ -94,13 +110,20 @@ impl Named {
         if let Some(column) = time {
             want(column, What::Time { unit_ns: column.unit_ns.unwrap_or(1) })?;
         }
+        if let Some(column) = lifetime {
+            want(column, What::Lifetime { unit_ns: column.unit_ns.unwrap_or(1) })?;
+        }
         stream.iter().try_for_each(|column| want(column, What::Stream))?;
         wanted.sort_by_key(|wanted| wanted.column);
         Ok(wanted)
     }
 
-    /// A line in front of the requests.
+    /// A line in front of the requests. Comments stand before a header, but count as lines that are skipped.
     fn before(&mut self, line: &[u8]) -> Result<(), Fault> {
+        let is_header = self.lines_before == 1 && self.notation.has_header;
+        if is_header && is_comment(line) {
+            return Ok(());
+        }
         self.lines_before -= 1;
         if self.lines_before == 0 && self.notation.has_header {
             self.fields.split(line);
@@ -122,7 +145,7 @@ impl Named {
             Separator::Blanks => (b' ', scan::after_blanks(line)),
         };
         let mut walk = Walk { rest, separator, has_ended: false };
-        let mut said = Said { request: self.same, size_bytes: self.same_bytes(), stream: None };
+        let mut said = self.said();
         let mut column = 0;
         for wanted in &self.wanted {
             while column < wanted.column {
@@ -133,7 +156,13 @@ impl Named {
                 return None;
             }
             match wanted.what {
-                What::Op => said.request.op = self.plain_op(walk.field()?)?,
+                What::Op => match self.meaning(walk.field()?)? {
+                    Meaning::Request(op) => said.request.op = op,
+                    Meaning::Delete => said.deletes = true,
+                    Meaning::Other(_) => return None,
+                },
+                What::Object => said.request.address = object_number(walk.field()?),
+                What::Lifetime { unit_ns } => said.lifetime_ns = walk.time_ns(unit_ns)?,
                 What::Address { factor, is_hexadecimal: false } => {
                     said.request.address = walk.decimal()?.checked_mul(factor)?;
                 }
@@ -150,10 +179,22 @@ impl Named {
     }
 
     #[inline]
-    fn plain_op(&self, word: &[u8]) -> Option<Op> {
-        match self.notation.words.meaning(word)? {
-            Meaning::Request(op) => Some(op),
-            Meaning::Other(_) => None,
+    fn meaning(&self, word: &[u8]) -> Option<Meaning> {
+        match self.objects {
+            None => self.notation.words.meaning(word),
+            Some(_) => self.notation.words.meaning_for_object(word),
+        }
+    }
+
+    /// What every line says in which no column does.
+    #[inline]
+    fn said<'a>(&self) -> Said<'a> {
+        Said {
+            request: self.same,
+            size_bytes: self.same_bytes(),
+            stream: None,
+            deletes: false,
+            lifetime_ns: 0,
         }
     }
 
@@ -164,10 +205,14 @@ impl Named {
         }
     }
 
-    /// What any other line says; none if it moves no data.
-    fn other(&mut self, line: &[u8], output: &mut Output) -> Result<Option<(Request, u64)>, Fault> {
+    /// What any other line says, with its stream in `self.stream`; none if it moves no data.
+    fn other(
+        &mut self,
+        line: &[u8],
+        output: &mut Output,
+    ) -> Result<Option<(Said<'static>, bool)>, Fault> {
         self.fields.split(line);
-        let (mut request, mut size_bytes) = (self.same, self.same_bytes());
+        let mut said = self.said();
         self.stream.clear();
         let mut has_stream = false;
         for Wanted { column, what } in &self.wanted {
@@ -181,26 +226,33 @@ impl Named {
             }
             let field = scan::trimmed(self.fields.get(*column));
             match *what {
-                What::Op => match self.notation.words.meaning(field) {
-                    Some(Meaning::Request(op)) => request.op = op,
+                What::Op => match self.meaning(field) {
+                    Some(Meaning::Request(op)) => said.request.op = op,
+                    Some(Meaning::Delete) => said.deletes = true,
                     Some(Meaning::Other(what)) => {
                         output.report.pass_over(what);
                         return Ok(None);
                     }
                     None => return Err(self.not_an_op(field)),
                 },
+                What::Object => said.request.address = object_number(field),
                 What::Address { factor, is_hexadecimal } => {
-                    request.address = number(field, factor, is_hexadecimal)
+                    said.request.address = number(field, factor, is_hexadecimal)
                         .ok_or_else(|| no_number("address", *column))?;
                 }
                 What::Size { factor, is_hexadecimal } => {
-                    size_bytes = number(field, factor, is_hexadecimal)
+                    let of_nothing = (self.objects.is_some() && field.is_empty()).then_some(0);
+                    said.size_bytes = number(field, factor, is_hexadecimal)
+                        .or(of_nothing)
                         .ok_or_else(|| no_number("size", *column))?;
                 }
                 What::Time { unit_ns } => {
-                    let time_ns = scan::time_ns(field, unit_ns);
+                    let time_ns = self.time_ns(field, unit_ns);
                     let time_ns = time_ns.or(field.is_empty().then_some(scan::UNREADABLE_TIME_NS));
-                    request.time_ns = Some(time_ns.ok_or_else(|| no_number("time", *column))?);
+                    said.request.time_ns = Some(time_ns.ok_or_else(|| no_number("time", *column))?);
+                }
+                What::Lifetime { unit_ns } => {
+                    said.lifetime_ns = lifetime_ns(field, unit_ns, *column)?
                 }
                 What::Stream => {
                     if has_stream {
@@ -211,10 +263,54 @@ impl Named {
                 }
             }
         }
-        if has_stream {
-            request.stream = self.streams.number(&self.stream, &mut output.report)?;
-        }
-        Ok(Some((request, size_bytes)))
+        Ok(Some((said, has_stream)))
+    }
+
+    /// A time; where commas do not separate fields, one may also be the point.
+    fn time_ns(&self, field: &[u8], unit_ns: u64) -> Option<u64> {
+        scan::time_ns(field, unit_ns).or_else(|| {
+            let may_have_commas = self.notation.separator != Separator::Byte(b',');
+            let point = |&byte: &u8| if byte == b',' { b'.' } else { byte };
+            let with_point: Vec<u8> = field.iter().map(point).collect();
+            scan::time_ns(&with_point, unit_ns).filter(|_| may_have_commas)
+        })
+    }
+
+    /// Takes what a line says.
+    #[inline]
+    fn take(
+        &mut self,
+        said: &Said<'_>,
+        stream: Option<&[u8]>,
+        output: &mut Output,
+    ) -> Result<(), Fault> {
+        let Some(objects) = &mut self.objects else {
+            let stream = match stream {
+                Some(field) => self.streams.number(field, &mut output.report)?,
+                None => 0,
+            };
+            return output.request_of(said.size_bytes, Request { stream, ..said.request });
+        };
+        let Request { op, address: number, time_ns, .. } = said.request;
+        let op = match op {
+            _ if said.deletes => ObjectOp::Delete,
+            Op::Read => ObjectOp::Read,
+            Op::Write => ObjectOp::Write,
+        };
+        let time_ns = match time_ns {
+            Some(scan::UNREADABLE_TIME_NS) => Some(output.time_before()),
+            time_ns => time_ns,
+        };
+        let request = ObjectRequest {
+            op,
+            // Equal keys of two streams are different objects.
+            id: stream.map_or(number, |stream| hashed(number, stream)),
+            owner: 0,
+            size_bytes: said.size_bytes,
+            time_ns,
+            lifetime_ns: said.lifetime_ns,
+        };
+        objects.request(request, output)
     }
 
     fn not_an_op(&self, field: &[u8]) -> Fault {
@@ -232,24 +328,29 @@ impl LineFormat for Named {
             return self.before(line).map(|()| Line::Passed);
         }
         if let Some(said) = self.plain(line) {
-            let stream = match said.stream {
-                Some(field) => self.streams.number(field, &mut output.report)?,
-                None => 0,
-            };
-            output.request_of(said.size_bytes, Request { stream, ..said.request })?;
+            self.take(&said, said.stream, output)?;
         } else {
-            if scan::trimmed(line).is_empty() {
+            if is_comment(line) {
                 return Ok(Line::Passed);
             }
-            match self.other(line, output)? {
-                Some((request, size_bytes)) => output.request_of(size_bytes, request)?,
-                None => return Ok(Line::Passed),
-            }
+            let Some((said, has_stream)) = self.other(line, output)? else {
+                return Ok(Line::Passed);
+            };
+            let stream = std::mem::take(&mut self.stream);
+            let taken = self.take(&said, has_stream.then_some(&stream), output);
+            self.stream = stream;
+            taken?;
         }
         if self.notation.op.is_none() {
             output.report.assumed_reads += 1;
         }
         Ok(Line::Taken)
+    }
+
+    fn end(&mut self, report: &mut ReadReport) {
+        if let Some(objects) = &self.objects {
+            objects.note(report);
+        }
     }
 }
 
@@ -338,6 +439,37 @@ fn place(column: &Column, names: &[String]) -> Result<usize, String> {
                 )
             })
         }
+    }
+}
+
+/// Returns whether a line is blank, or begins with `#`.
+fn is_comment(line: &[u8]) -> bool {
+    matches!(scan::trimmed(line), [] | [b'#', ..])
+}
+
+/// The number of an object: its key, or a hash of 64 bits of a key that is none.
+#[inline]
+fn object_number(key: &[u8]) -> u64 {
+    scan::decimal(key).unwrap_or_else(|| hashed(0, key))
+}
+
+/// A number made of a number and bytes: FNV-1a, with its bits mixed at the end.
+fn hashed(number: u64, bytes: &[u8]) -> u64 {
+    let start = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0xcbf2_9ce4_8422_2325;
+    let hash = bytes
+        .iter()
+        .fold(start, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let mixed = (hash ^ hash >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    mixed ^ mixed >> 32
+}
+
+/// None, 0 and numbers below it are no lifetime.
+fn lifetime_ns(field: &[u8], unit_ns: u64, column: usize) -> Result<u64, Fault> {
+    match scan::time_ns(field, unit_ns) {
+        _ if field.is_empty() => Ok(0),
+        Some(scan::UNREADABLE_TIME_NS) => Ok(0),
+        Some(lifetime_ns) => Ok(lifetime_ns),
+        None => Err(no_number("lifetime", column)),
     }
 }
 

@@ -15,12 +15,32 @@ pub(super) struct Notation {
     pub(super) skip_lines: u64,
     /// None if the requests have no operation.
     pub(super) op: Option<OpSource>,
-    pub(super) address: Column,
+    /// The place of a request, or the object that it is for.
+    pub(super) place: Addressed,
     pub(super) size: Size,
     pub(super) time: Option<Column>,
     /// The columns that tell streams apart, together.
     pub(super) stream: Vec<Column>,
+    /// How long the content of an object is good.
+    pub(super) lifetime: Option<Column>,
     pub(super) words: Words,
+}
+
+/// What a request is for.
+#[derive(Debug, PartialEq)]
+pub(super) enum Addressed {
+    /// Bytes from an address on.
+    Bytes(Column),
+    /// An object with this key, which is alone in its blocks.
+    Object(Column),
+}
+
+impl Addressed {
+    pub(super) fn column(&self) -> &Column {
+        match self {
+            Self::Bytes(column) | Self::Object(column) => column,
+        }
+    }
 }
 
 /// Where operations come from.
@@ -67,12 +87,13 @@ pub(super) struct Words {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Meaning {
     Request(Op),
+    /// It deletes an object.
+    Delete,
     /// It moves no data; such requests have this name in the plural.
     Other(&'static str),
 }
 
-const KEYS: &str =
-    "sep, header, skip, op, address, size, time, stream, read, write, discard, ignore";
+const KEYS: &str = "sep, header, skip, op, address, object, size, time, stream, ttl, read, write, delete, discard, ignore";
 
 impl Notation {
     /// Reads the text behind `csv:`.
@@ -103,9 +124,11 @@ struct Given {
     skip_lines: u64,
     op: Option<OpSource>,
     address: Option<Column>,
+    object: Option<Column>,
     size: Option<Size>,
     time: Option<Column>,
     stream: Vec<Column>,
+    lifetime: Option<Column>,
     words: Words,
 }
 
@@ -127,22 +150,17 @@ impl Given {
             }
             "op" => self.op = Some(op_source(value)?),
             "address" => self.address = Some(Column::parse(key, value)?),
+            "object" => self.object = Some(Column::parse(key, value)?),
             "size" => self.size = Some(size(value)?),
-            "time" => {
-                let column = Column::parse(key, value)?;
-                if column.unit_ns.is_none() {
-                    return Err(format!(
-                        "time={value} has no unit; write time={value}:s, or :ms, :us, :ns, :100ns"
-                    ));
-                }
-                self.time = Some(column);
-            }
+            "time" => self.time = Some(time(key, value)?),
+            "ttl" => self.lifetime = Some(time(key, value)?),
             "stream" => {
                 let columns = split(value, '+').into_iter().map(|one| Column::parse(key, one));
                 self.stream = columns.collect::<Result<_, _>>()?;
             }
             "read" => self.words.add(value, Meaning::Request(Op::Read)),
             "write" => self.words.add(value, Meaning::Request(Op::Write)),
+            "delete" => self.words.add(value, Meaning::Delete),
             "discard" => self.words.add(value, Meaning::Other("discards")),
             "ignore" => self.words.add(value, Meaning::Other("rows that are to be ignored")),
             _ => return Err(format!("{key:?} is unknown; give some of {KEYS}")),
@@ -150,13 +168,11 @@ impl Given {
         Ok(())
     }
 
-    fn finish(self) -> Result<Notation, String> {
-        let address = self.address.ok_or(
-            "no column is given for the address; add address=COLUMN, or address=COLUMN*512 if it counts sectors",
-        )?;
+    fn finish(mut self) -> Result<Notation, String> {
+        let place = self.place()?;
         let size = self.size.unwrap_or(Size::Same(1));
-        let mut columns: Vec<&Column> = vec![&address];
-        columns.extend(self.time.iter().chain(&self.stream));
+        let mut columns: Vec<&Column> = vec![place.column()];
+        columns.extend(self.time.iter().chain(&self.stream).chain(&self.lifetime));
         if let Some(OpSource::Column(column)) = &self.op {
             columns.push(column);
         }
@@ -174,12 +190,42 @@ impl Given {
             has_header: self.header.unwrap_or(is_named),
             skip_lines: self.skip_lines,
             op: self.op,
-            address,
+            place,
             size,
             time: self.time,
             stream: self.stream,
+            lifetime: self.lifetime,
             words: self.words,
         })
+    }
+
+    /// What the requests are for, if what else is given fits it.
+    fn place(&mut self) -> Result<Addressed, String> {
+        let place = match (self.address.take(), self.object.take()) {
+            (Some(column), None) => Addressed::Bytes(column),
+            (None, Some(column)) => Addressed::Object(column),
+            (Some(_), Some(_)) => {
+                return Err("both address= and object= are given; give one of them".to_owned());
+            }
+            (None, None) => {
+                return Err(
+                    "no column is given for the address; add address=COLUMN, address=COLUMN*512 if it counts sectors, or \
+                     object=COLUMN if it names objects of a cache"
+                        .to_owned(),
+                );
+            }
+        };
+        let deletes = self.words.given.iter().any(|(_, meaning)| *meaning == Meaning::Delete);
+        if matches!(place, Addressed::Bytes(_)) && (deletes || self.lifetime.is_some()) {
+            let key = if deletes { "delete=" } else { "ttl=" };
+            return Err(format!(
+                "{key} is about objects; name their column with object= in place of address="
+            ));
+        }
+        if self.lifetime.is_some() && self.time.is_none() {
+            return Err("ttl= counts from the time of a request; add time=COLUMN:s".to_owned());
+        }
+        Ok(place)
     }
 }
 
@@ -234,6 +280,17 @@ fn size(value: &str) -> Result<Size, String> {
         .ok_or_else(|| format!("size={value} is no size; give one such as size==4KiB"))
 }
 
+/// A column of times or durations.
+fn time(key: &str, value: &str) -> Result<Column, String> {
+    let column = Column::parse(key, value)?;
+    match column.unit_ns {
+        Some(_) => Ok(column),
+        None => Err(format!(
+            "{key}={value} has no unit; write {key}={value}:s, or :ms, :us, :ns, :100ns"
+        )),
+    }
+}
+
 fn number_of_bytes(text: &str) -> Option<u64> {
     scan::decimal(text.as_bytes()).or_else(|| bytes_with_unit(text))
 }
@@ -267,7 +324,7 @@ impl Column {
                     })?;
                 }
                 (':', "hex") => column.is_hexadecimal = true,
-                (':', _) if key == "time" => {
+                (':', _) if key == "time" || key == "ttl" => {
                     column.unit_ns = Some(unit_ns(what).ok_or_else(|| {
                         format!("{key}={value}: {what:?} is no unit; give s, ms, us, ns or 100ns")
                     })?);
@@ -324,6 +381,14 @@ impl Words {
         let has_own = self.given.iter().any(|(_, meaning)| matches!(meaning, Meaning::Request(_)));
         if has_own { None } else { usual_meaning(word) }
     }
+
+    /// The same of a request for an object, which key-value stores have words of their own for.
+    pub(super) fn meaning_for_object(&self, word: &[u8]) -> Option<Meaning> {
+        self.meaning(word).or_else(|| {
+            let has_own = self.given.iter().any(|(_, given)| matches!(given, Meaning::Request(_)));
+            if has_own { None } else { meaning_for_object(word) }
+        })
+    }
 }
 
 /// What the words of most programs mean: R, W, read, write, and what the kernel writes behind an R or W (`RA`, `WS`,
@@ -352,6 +417,17 @@ pub(super) fn usual_meaning(word: &[u8]) -> Option<Meaning> {
     }
 }
 
+/// What the words of key-value stores mean.
+pub(super) fn meaning_for_object(word: &[u8]) -> Option<Meaning> {
+    Some(match word.to_ascii_lowercase().as_slice() {
+        b"get" | b"gets" | b"get_lease" => Meaning::Request(Op::Read),
+        b"set" | b"set_lease" | b"add" | b"cas" | b"replace" | b"append" | b"prepend" | b"incr"
+        | b"decr" | b"put" | b"update" => Meaning::Request(Op::Write),
+        b"delete" | b"del" | b"remove" => Meaning::Delete,
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -366,8 +442,8 @@ mod tests {
             "sep=;,header=yes,op=cmd,address=lba*512,size=nsect*512,time=when_ms:ms,stream=vm,read=R|RD|0,write=W|WS|1",
         );
         assert_eq!((notation.separator, notation.has_header), (Separator::Byte(b';'), true));
-        assert_eq!(notation.address.place, Place::Name("lba".to_owned()));
-        assert_eq!(notation.address.factor, 512);
+        assert_eq!(notation.place.column().place, Place::Name("lba".to_owned()));
+        assert_eq!(notation.place.column().factor, 512);
         assert_eq!(notation.time.unwrap().unit_ns, Some(1_000_000));
         let meaning = |word: &str| notation.words.meaning(word.as_bytes());
         assert_eq!(meaning("0"), Some(Meaning::Request(Op::Read)));
@@ -379,7 +455,10 @@ mod tests {
     fn columns_have_numbers_quotes_and_constants() {
         let notation = parse("sep=,,address=2:hex*4KiB,size==4096,op==write,stream=\"a, b\"+5");
         assert_eq!((notation.separator, notation.has_header), (Separator::Byte(b','), true));
-        assert_eq!((notation.address.factor, notation.address.is_hexadecimal), (4096, true));
+        assert_eq!(
+            (notation.place.column().factor, notation.place.column().is_hexadecimal),
+            (4096, true)
+        );
         assert!(matches!(notation.size, Size::Same(4096)));
         assert!(matches!(notation.op, Some(OpSource::Same(Op::Write))));
         let places: Vec<_> = notation.stream.into_iter().map(|column| column.place).collect();
@@ -401,6 +480,11 @@ mod tests {
             ("address", "has no ="),
             ("address=2,sep=ab", "is no separator"),
             ("address=2,size==0", "is no size"),
+            ("address=2,object=3", "give one of them"),
+            ("address=2,time=1:s,ttl=3:s", "with object="),
+            ("address=2,delete=X", "with object="),
+            ("object=2,time=1:s,ttl=3", "ttl=3:s"),
+            ("object=2,ttl=3:s", "add time="),
         ] {
             let message = Notation::parse(text).unwrap_err();
             assert!(message.contains(words), "{text}: {message}");

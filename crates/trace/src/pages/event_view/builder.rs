@@ -11,7 +11,7 @@ use crate::error::TraceError;
 use crate::event::{Action, Event, FileLengths, ObjectKind};
 use crate::footprint::{Footprint, PageKey};
 use crate::memory_limit::default_memory_limit_bytes;
-use crate::page_view::{PageView, page_shift};
+use crate::page_view::{PageView, inner_pages, page_shift};
 use crate::request::Op;
 
 /// A mark whose pages have no dense ids yet.
@@ -191,11 +191,11 @@ impl EventViewBuilder {
             Action::Delete => self.mark(time_ns, object, ALL_PAGES, DROP),
             Action::ReleaseAll => self.mark(time_ns, object, ALL_PAGES, RawKind::Release),
             Action::Release { address, bytes } => {
-                let pages = self.inner_pages(address, bytes);
+                let pages = inner_pages(address, bytes, self.page_shift);
                 self.mark(time_ns, object, pages, RawKind::Release);
             }
             Action::Discard { address, bytes } => {
-                let pages = self.inner_pages(address, bytes);
+                let pages = inner_pages(address, bytes, self.page_shift);
                 self.mark(time_ns, object, pages, DROP);
             }
         }
@@ -289,12 +289,6 @@ impl EventViewBuilder {
         let is_at_start = bytes.is_multiple_of(1 << self.page_shift);
         let kind = if is_at_start { DROP } else { RawKind::Cut { page: beyond - 1 } };
         self.mark(time_ns, object, beyond..u64::MAX, kind);
-    }
-
-    /// The pages that lie wholly inside a range.
-    fn inner_pages(&self, address: u64, bytes: u64) -> Range<u64> {
-        let end = address.saturating_add(bytes) >> self.page_shift;
-        address.div_ceil(1 << self.page_shift)..end
     }
 
     /// An event that changes no page, before which a flusher looks nevertheless.

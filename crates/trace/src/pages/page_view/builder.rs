@@ -3,9 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
+use super::drops::RawDrop;
 use super::record::{FLAG_BITS, FLAGS, Record};
 use super::{Folding, Numbering, PageView, Runs, SharedRequests, page_shift};
 use crate::error::TraceError;
+use crate::event::Event;
 use crate::footprint::{Footprint, GROUP_PAGES, NONE, PageKey};
 use crate::memory_limit::default_memory_limit_bytes;
 use crate::page_counter::PageCounts;
@@ -41,6 +43,7 @@ pub struct PageViewBuilder {
     memory_limit_bytes: u64,
     is_too_large: bool,
     shared_requests: Option<SharedRequests>,
+    drops: Vec<RawDrop>,
 }
 
 /// Where a builder moves records.
@@ -121,6 +124,7 @@ impl PageViewBuilder {
             memory_limit_bytes: default_memory_limit_bytes(),
             is_too_large: false,
             shared_requests: None,
+            drops: Vec::new(),
         })
     }
 
@@ -180,6 +184,20 @@ impl PageViewBuilder {
         }
     }
 
+    /// An event that is no request: what it deletes, cuts off or discards leaves before the next record. All others are
+    /// passed over. The view must be in memory, and its pages numbered by address.
+    pub fn end_content(&mut self, event: &Event) {
+        debug_assert!(self.sink.is_none() && self.numbering == Numbering::ByAddress);
+        if let Some(drop) = RawDrop::of(event, self.records.len(), self.page_shift) {
+            self.drops.push(drop);
+            // No run crosses it.
+            self.last_page = NONE;
+            if self.drops.len().is_multiple_of(BLOCK_RECORDS) {
+                self.check_memory();
+            }
+        }
+    }
+
     /// As [`push`](Self::push); the number of the first page is `found`, or [`NONE`] if it had none.
     #[inline]
     fn push_found(&mut self, request: &Request, mut found: u32) {
@@ -211,7 +229,8 @@ impl PageViewBuilder {
         let records = (self.records.len() + self.of_runs.len()) * size_of::<u32>();
         let pages = u64::from(self.footprint.pages()) * FINISHING_PAGE_BYTES;
         let requests = self.shared_requests.as_ref().map_or(0, SharedRequests::memory_bytes);
-        let taken_bytes = records as u64 + self.footprint.memory_bytes() + pages + requests;
+        let drops = (self.drops.len() * 2 * size_of::<RawDrop>()) as u64;
+        let taken_bytes = records as u64 + self.footprint.memory_bytes() + pages + requests + drops;
         self.is_too_large |= taken_bytes > self.memory_limit_bytes;
     }
 
@@ -359,8 +378,10 @@ impl PageViewBuilder {
                 runs_on_scratch(scratch, by_address.then_some(&places), progress)?
             }
         };
+        let drops = self.drops.iter().filter_map(|drop| drop.dense(&page_keys)).collect();
         Ok(PageView {
             runs,
+            drops,
             run_places: RunPlaces::new(self.runs_before_blocks),
             references: self.references,
             write_references: self.write_references,
