@@ -135,3 +135,36 @@ def test_files_as_one_trace_are_merged_by_time_or_follow_one_another(
         "simulate", "a", "--as-one", "--policy", "lru", "--frames", "2", "--format", "json"
     )
     assert json.loads(run.out)[0]["references"] == 4
+
+
+OBJECTS = "0,k,set,100,10\n5,k,get,100,0\n100,k,get,100,0\n100,big,set,9000,0\n101,big,get,9000,0\n"
+OF_OBJECTS = "csv:header=no,time=1:s,object=2,op=3,size=4,ttl=5:s"
+
+
+def test_a_file_cache_heeds_objects_and_other_studies_say_what_they_leave_out(
+    clockhand: Clockhand, tmp_path: Path
+) -> None:
+    path = tmp_path / "kv.txt"
+    path.write_text(OBJECTS + "102,big,delete,,\n103,big,get,9000,0\n")
+    words = [path, "--trace-format", OF_OBJECTS, "--format", "json"]
+    run = clockhand(
+        "filecache", *words, "--capacity", "10", "--admission", "always", "--device", "hdd"
+    )
+    [row] = json.loads(run.out)
+    # k hits once and has run out; the three blocks of big hit, and are gone after the delete.
+    assert (row["references"], row["hits"], row["footprint_blocks"]) == (12, 4, 4)
+    assert (row["dropped_dirty"], row["dropped_clean"]) == (4, 0)
+    assert "1 deletes" in run.err and "(TTL) had run out" in run.err
+    run = clockhand("simulate", *words, "--policy", "lru", "--frames", "10")
+    [row] = json.loads(run.out)
+    assert (row["references"], row["hits"]) == (6, 4)
+    assert "deletes (1)" in run.err and "an object that has expired still hits" in run.err
+
+
+def test_the_error_of_an_unknown_table_of_objects_offers_their_keys(
+    clockhand: Clockhand, tmp_path: Path
+) -> None:
+    path = tmp_path / "kv.txt"
+    path.write_text(OBJECTS)
+    run = clockhand("trace", "info", path)
+    assert run.code == 1 and "op=3,object=COLUMN" in run.err

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use clockhand_trace::{PageView, Record, ScratchColumn};
+use clockhand_trace::{Drop, PageView, Record, ScratchColumn};
 
 use crate::replay::CHUNK_RECORDS;
 use crate::{Progress, SimError};
@@ -11,10 +11,20 @@ use crate::{Progress, SimError};
 pub(crate) const NEVER: u32 = u32::MAX;
 
 /// For each record, the position of the next one of the same page, or [`NEVER`].
+#[cfg(test)]
 pub(crate) fn next_use(records: &[Record], pages: u32) -> Vec<u32> {
+    next_use_within(records, pages, &[])
+}
+
+/// The same where pages are dropped: what comes behind a drop is no use of what the page held before.
+fn next_use_within(records: &[Record], pages: u32, drops: &[Drop]) -> Vec<u32> {
     let mut seen = vec![NEVER; pages as usize];
     let mut next = vec![NEVER; records.len()];
+    let mut drops = drops.iter().rev().peekable();
     for (position, record) in records.iter().enumerate().rev() {
+        while let Some(drop) = drops.next_if(|drop| drop.before > position) {
+            seen[drop.pages.start as usize..drop.pages.end as usize].fill(NEVER);
+        }
         let page = record.page() as usize;
         next[position] = std::mem::replace(&mut seen[page], position as u32);
     }
@@ -31,7 +41,10 @@ impl NextUse {
     pub(crate) fn of(view: &PageView, progress: &Progress) -> Result<Self, SimError> {
         check_steps(view.record_count())?;
         match view.scratch_folder() {
-            None => Ok(NextUse::InMemory(next_use(view.records(), view.footprint_pages()))),
+            None => {
+                let (records, pages) = (view.records(), view.footprint_pages());
+                Ok(NextUse::InMemory(next_use_within(records, pages, view.drops())))
+            }
             Some(folder) => Ok(NextUse::OnScratch(on_scratch(view, folder, progress)?)),
         }
     }

@@ -245,6 +245,7 @@ impl<'a> Study for PagesStudy<'a> {
             page_sizes_bytes: &[*page_bytes],
             foldings: &self.foldings,
             keeps_times: !intervals.is_off(),
+            drops: false,
         };
         let views = read_at(input, scratch, wanted, numbering(policies), progress)?;
         Ok(views.into_iter().next().expect("one page size gives one entry"))

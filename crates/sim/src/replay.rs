@@ -4,6 +4,7 @@
 //! one OR into the frame's state; everything that is counted is counted on faults, and hits are the rest.
 
 mod chunks;
+mod drops;
 mod feed;
 mod groups;
 mod observer;
@@ -26,6 +27,7 @@ use crate::{Progress, SimError};
 
 use chunks::CellChunks;
 pub(crate) use chunks::Runs;
+use drops::DropsAhead;
 pub(crate) use feed::{ByAccess, ByExactBits, ByFuture, ByReference, Feed, first_op};
 use feed::{ByMappedBits, BySensedBits};
 pub use observer::GaugeSample;
@@ -106,6 +108,10 @@ pub struct Counts {
     pub write_backs: u64,
     /// Pages that were written when the trace ended.
     pub flush_writes: u64,
+    /// Pages that left clean because their content ended.
+    pub dropped_clean: u64,
+    /// Pages that left unwritten because their content ended.
+    pub dropped_dirty: u64,
     /// Accesses to pages in memory that memory had to fault for, so that its bits were seen.
     pub permission_faults: u64,
 }
@@ -120,6 +126,8 @@ grows!(Counts {
     dirty_evictions,
     write_backs,
     flush_writes,
+    dropped_clean,
+    dropped_dirty,
     permission_faults,
 });
 
@@ -311,6 +319,8 @@ struct Counted {
     bypassed_writes: u64,
     dirty_evictions: u64,
     write_backs: u64,
+    dropped_clean: u64,
+    dropped_dirty: u64,
 }
 
 impl<P: PagePolicy, T: Feed<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
@@ -427,8 +437,10 @@ impl<P: PagePolicy, T: Feed<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
         };
         let progress = cell.progress;
         let mut in_groups = false;
+        let mut drops = DropsAhead::of(&cell.runs);
         let mut chunks = cell.chunks::<P>(ahead);
-        while let Some(chunk) = chunks.next(notes.until_next(CHUNK_RECORDS))? {
+        self.end_content(drops.due());
+        while let Some(chunk) = chunks.next(drops.until_next(notes.until_next(CHUNK_RECORDS)))? {
             self.memory.take_more_pages(chunk.pages);
             self.feed.enter(chunk.run_lengths, chunk.next_use);
             let mut ahead = chunk.ahead.chunks(LOOK_AHEAD_RECORDS);
@@ -449,6 +461,8 @@ impl<P: PagePolicy, T: Feed<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
             }
             chunk_done(&mut self.memory, progress, chunk.records.len())?;
             notes.passed(chunk.records, || self.seen());
+            drops.pass(chunk.records.len());
+            self.end_content(drops.due());
         }
         Ok(())
     }
@@ -461,8 +475,10 @@ impl<P: PagePolicy, T: Feed<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
         notes: &mut Notes<'_, Seen<O, A>>,
     ) -> Result<(), SimError> {
         let (mut left_in_period, progress) = (period, cell.progress);
+        let mut drops = DropsAhead::of(&cell.runs);
         let mut chunks = cell.chunks::<P>(0);
-        while let Some(chunk) = chunks.next(notes.until_next(CHUNK_RECORDS))? {
+        self.end_content(drops.due());
+        while let Some(chunk) = chunks.next(drops.until_next(notes.until_next(CHUNK_RECORDS)))? {
             self.memory.take_more_pages(chunk.pages);
             self.feed.enter(chunk.run_lengths, chunk.next_use);
             let mut lengths = chunk.run_lengths.into_iter().flat_map(RunLengths::iter);
@@ -479,6 +495,8 @@ impl<P: PagePolicy, T: Feed<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
             }
             chunk_done(&mut self.memory, progress, chunk.records.len())?;
             notes.passed(chunk.records, || self.seen());
+            drops.pass(chunk.records.len());
+            self.end_content(drops.due());
         }
         Ok(())
     }
@@ -496,7 +514,9 @@ impl<P: PagePolicy, T: Feed<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
 
     fn counts(&self, flush_writes: u64) -> Counts {
         let Counted { misses, write_misses, dirty_evictions, write_backs, .. } = self.counted;
-        let evictions = misses - u64::from(self.memory.resident_pages());
+        let Counted { dropped_clean, dropped_dirty, .. } = self.counted;
+        let left = misses - u64::from(self.memory.resident_pages());
+        let evictions = left - dropped_clean - dropped_dirty;
         Counts {
             read_misses: misses - write_misses,
             write_misses,
@@ -510,6 +530,8 @@ impl<P: PagePolicy, T: Feed<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
             dirty_evictions,
             write_backs,
             flush_writes,
+            dropped_clean,
+            dropped_dirty,
             permission_faults: self.feed.permission_faults(),
         }
     }

@@ -227,8 +227,6 @@ impl LruCounts {
         Counts {
             read_misses,
             write_misses,
-            bypassed_reads: 0,
-            bypassed_writes: 0,
             read_ios: match options.write_miss {
                 WriteMiss::Fetch => read_misses + write_misses,
                 WriteMiss::Blind => read_misses,
@@ -236,9 +234,8 @@ impl LruCounts {
             // At the end every frame holds a page: all others that were loaded have left.
             clean_evictions: read_misses + write_misses - u64::from(frames) - dirty_evictions,
             dirty_evictions,
-            write_backs: 0,
             flush_writes: if options.flush_at_end { dirty_at_end } else { 0 },
-            permission_faults: 0,
+            ..Counts::default()
         }
     }
 }

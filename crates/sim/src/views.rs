@@ -7,7 +7,10 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use clockhand_policy::Ratio;
 use clockhand_policy::catalog::{Kind, ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
-use clockhand_trace::{Folding, Numbering, PageCounts, PageView, PageViewBuilder, ReadReport};
+use clockhand_trace::{
+    Batch, Event, Folding, Numbering, PageCounts, PageView, PageViewBuilder, ReadReport, Request,
+    TraceError,
+};
 
 use crate::intervals::{Arrivals, ArrivalsAtSizes, Cuts, Intervals};
 use crate::next_use::NextUse;
@@ -176,7 +179,8 @@ pub(crate) fn read(
     foldings: &[Folding],
     progress: &Progress,
 ) -> Result<Views, SimError> {
-    let wanted = Wanted { page_sizes_bytes: &[page_bytes], foldings, keeps_times: false };
+    let page_sizes_bytes = &[page_bytes];
+    let wanted = Wanted { page_sizes_bytes, foldings, keeps_times: false, drops: false };
     let mut views = read_at(input, None, wanted, Numbering::ByAddress, progress)?;
     Ok(views.pop().expect("one page size gives one entry"))
 }
@@ -188,6 +192,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) foldings: &'a [Folding],
     /// True with a warm-up or intervals, which need the times of references.
     pub(crate) keeps_times: bool,
+    /// Whether pages leave whose content ends: of deleted objects and files, of discarded ranges.
+    pub(crate) drops: bool,
 }
 
 /// Reads a trace once and makes its views at several page sizes, in their order; in memory, or in files in the folder
@@ -224,7 +230,7 @@ fn read_made(
     made: impl Fn(PageViewBuilder) -> PageViewBuilder,
     progress: &Progress,
 ) -> Result<Vec<Views>, SimError> {
-    let Wanted { page_sizes_bytes, foldings, keeps_times } = wanted;
+    let Wanted { page_sizes_bytes, foldings, keeps_times, drops } = wanted;
     let views = (page_sizes_bytes.len() * foldings.len()).max(1) as u64;
     let limit_bytes = input.memory_limit_bytes() / views;
     let mut builders = Vec::new();
@@ -234,11 +240,23 @@ fn read_made(
         }
     }
     let mut arrivals = ArrivalsAtSizes::new(keeps_times, page_sizes_bytes, limit_bytes);
-    let report = input.for_each_batch(progress, &mut |batch| {
-        builders.iter_mut().for_each(|builder| builder.extend(batch));
-        arrivals.extend(batch)?;
-        builders.iter().try_for_each(PageViewBuilder::check_room)
-    })?;
+    let report = {
+        let mut take = |batch: &[Request], ends: Option<&Event>| {
+            builders.iter_mut().for_each(|builder| builder.extend(batch));
+            builders
+                .iter_mut()
+                .for_each(|builder| ends.into_iter().for_each(|event| builder.end_content(event)));
+            arrivals.extend(batch)?;
+            builders.iter().try_for_each(PageViewBuilder::check_room)
+        };
+        match drops {
+            false => input.for_each_batch(progress, &mut |batch| take(batch, None))?,
+            true => input.for_each_batch_as_it_is(progress, &mut |batch| match batch {
+                Batch::Requests(requests) => take(requests, None),
+                Batch::Events(events) => take_events(events, &mut take),
+            })?,
+        }
+    };
     let mut read = Vec::new();
     let mut builders = builders.into_iter();
     for arrivals in arrivals.finish() {
@@ -250,6 +268,24 @@ fn read_made(
         read.push(Views { trace, views, arrivals });
     }
     Ok(read)
+}
+
+/// Takes requests, and an event behind them that is none.
+type Take<'a> = dyn FnMut(&[Request], Option<&Event>) -> Result<(), TraceError> + 'a;
+
+/// Hands out the requests between events that are none.
+fn take_events(events: &[Event], take: &mut Take<'_>) -> Result<(), TraceError> {
+    let mut requests = Vec::new();
+    for event in events {
+        match event.request() {
+            Some(request) => requests.push(request),
+            None => {
+                take(&requests, Some(event))?;
+                requests.clear();
+            }
+        }
+    }
+    take(&requests, None)
 }
 
 /// Facts about a trace from one of its views; a trace without references has no view.

@@ -103,6 +103,12 @@ impl FileCacheTwin {
         event
     }
 
+    /// The content of a block ends: it leaves, if it is there. Says whether it was dirty; admission remembers it still.
+    pub fn drop_block(&mut self, block: u64) -> Option<bool> {
+        let policy = self.policy.as_mut()?;
+        policy.resident().contains(&block).then(|| policy.drop_page(block))
+    }
+
     fn policy(&mut self) -> &mut dyn Twin {
         self.policy.as_mut().expect("the capacity is not 0").as_mut()
     }

@@ -48,7 +48,7 @@ TOLD = {"command", "version", "created", "seed", "traces"}
 
 NEWER_COLUMNS = (
     "permission_faults", *SAMPLE_COLUMNS, "skipped_requests", "interval", "from_reference",
-    "from_us", "intervals", *DETAILS,
+    "from_us", "intervals", "dropped_clean", "dropped_dirty", *DETAILS,
 )  # fmt: skip
 """Columns that older parts lack; their cells have no value. Newer columns that follow from others,
 as ``kind`` does from the policy, are computed."""

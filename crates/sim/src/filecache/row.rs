@@ -64,6 +64,10 @@ columns! {
         pub write_backs: Option<u64>,
         /// Blocks that were written when the trace ended; none of the bound.
         pub flush_writes: Option<u64>,
+        /// Blocks that left clean because their content was deleted, discarded or had expired; none of the bound.
+        pub dropped_clean: Option<u64>,
+        /// Blocks that left so although they were newer than on the device: they are not written; none of the bound.
+        pub dropped_dirty: Option<u64>,
         /// What writes cost: `free` or `cost`.
         pub writes: &'static str,
         /// Time of a hit, in microseconds.

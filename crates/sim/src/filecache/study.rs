@@ -4,7 +4,7 @@ mod rows;
 
 use clockhand_device::Joined;
 use clockhand_policy::catalog::{Kind, PolicySpec, ResolvedPolicy};
-use clockhand_trace::{Folding, Numbering, SharedRequests};
+use clockhand_trace::{Folding, Numbering, ReadReport, SharedRequests};
 use rustc_hash::FxHashMap;
 
 use super::admission::{AdmissionRule, Everything, Selective};
@@ -89,12 +89,16 @@ impl<'a> Study for FileCacheStudy<'a> {
             page_sizes_bytes: block_sizes_bytes,
             foldings: &self.foldings,
             keeps_times: !intervals.is_off(),
+            drops: true,
         };
+        let largest_bytes = block_sizes_bytes.iter().copied().max().unwrap_or(1);
+        let input = &input.with_living_objects(largest_bytes);
         let read = match self.asks {
             true => read_with_requests(input, wanted, progress)?,
             false => read_at(input, None, wanted, Numbering::ByAddress, progress)?,
         };
-        let at_size = |views: Views| {
+        let at_size = |mut views: Views| {
+            views.trace.report.notes.extend(note_events(&views.trace.report));
             let keys =
                 if selects { block_keys(views.folded(Folding::None).pages()) } else { Vec::new() };
             let cuts = views.cuts(intervals)?;
@@ -143,12 +147,13 @@ impl<'a> Study for FileCacheStudy<'a> {
             replays[replay].push(position);
         }
         let mut tasks = Vec::new();
-        for size in 0..sizes.len() {
+        for (size, at) in sizes.iter().enumerate() {
             let is_of_pass = |replay: &Vec<usize>| {
                 let cell = &cells[replay[0]];
                 cell.size == size && cell.is_of_pass()
             };
-            let passes = self.experiment.intervals.is_off();
+            let drops = at.views.folded(self.foldings[0]).pages().drops();
+            let passes = self.experiment.intervals.is_off() && drops.is_empty();
             if passes && replays.iter().filter(|replay| is_of_pass(replay)).count() >= PASS_REPLAYS
             {
                 let (of_pass, others): (Vec<_>, Vec<_>) = replays.into_iter().partition(is_of_pass);
@@ -187,6 +192,26 @@ impl<'a> Study for FileCacheStudy<'a> {
         Ok(task.iter().map(rows).collect())
     }
 }
+
+/// Says which events that are no requests a cache heeds, and which are left out.
+fn note_events(report: &ReadReport) -> Option<String> {
+    let is_heeded = |&&(what, _): &&(&str, u64)| HEEDED.contains(&what);
+    let means_nothing = |what: &str| what == "lengths of files";
+    let listed = |events: Vec<&(&str, u64)>| -> String {
+        let counts = events.into_iter().map(|(what, count)| format!("{what} ({count})"));
+        counts.collect::<Vec<_>>().join(", ")
+    };
+    let heeded = listed(report.events.iter().filter(is_heeded).collect());
+    let is_left_out = |event: &&(&str, u64)| !is_heeded(event) && !means_nothing(event.0);
+    let left_out = listed(report.events.iter().filter(is_left_out).collect());
+    let heeded = (!heeded.is_empty()).then(|| format!("blocks leave unwritten by {heeded}"));
+    let left_out = (!left_out.is_empty()).then(|| format!("left out by a file cache: {left_out}"));
+    let notes: Vec<String> = heeded.into_iter().chain(left_out).collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// Events that end the content of blocks.
+const HEEDED: [&str; 3] = ["discards", "deletions", "truncations"];
 
 /// Only a pass has cells of several capacities.
 fn is_pass(task: &[&FileCacheCell<'_>]) -> bool {

@@ -109,7 +109,12 @@ impl PreparedTrace {
         let memory_limit_bytes = input.memory_limit_bytes();
         let (input, scratch) = input.scratch();
         let numbering = numbering(policies);
-        let wanted = Wanted { page_sizes_bytes, foldings: &needed, keeps_times: has_intervals };
+        let wanted = Wanted {
+            page_sizes_bytes,
+            foldings: &needed,
+            keeps_times: has_intervals,
+            drops: false,
+        };
         let read = read_at(input, scratch, wanted, numbering, progress)?;
         let at = page_sizes_bytes.iter().copied().zip(read).collect();
         Ok(PreparedTrace { at, memory_limit_bytes, beside_bytes: AtomicU64::new(0) })

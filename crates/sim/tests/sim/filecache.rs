@@ -117,7 +117,7 @@ pub fn references() -> impl Strategy<Value = Vec<(u64, Op)>> {
     })
 }
 
-fn second_touch() -> impl Strategy<Value = SecondTouch> {
+pub fn second_touch() -> impl Strategy<Value = SecondTouch> {
     (0..4_u32, prop_oneof![Just(None), (1..9_u32).prop_map(Some)], any::<bool>()).prop_map(
         |(admit_after, history, forget_on_admit)| SecondTouch {
             admit_after,
@@ -139,7 +139,7 @@ pub const POLICIES: [&str; 9] = [
     "lfu",
 ];
 /// Of those, the ones that tinylfu can stand before.
-const PEEKABLE: usize = 4;
+pub const PEEKABLE: usize = 4;
 
 /// What the twin counts, in the order of the columns that [`counts_of`] picks.
 fn twin_counts(

@@ -5,6 +5,7 @@ mod cancellation;
 mod costs;
 mod experiments;
 mod filecache;
+mod filecache_drops;
 mod filecache_future;
 mod filecache_golden;
 mod filecache_requests;

@@ -34,6 +34,8 @@ impl FileCacheStudy<'_> {
             bypassed_writes: Some(counts.bypassed_writes),
             write_backs: Some(counts.write_backs),
             flush_writes: Some(counts.flush_writes),
+            dropped_clean: Some(counts.dropped_clean),
+            dropped_dirty: Some(counts.dropped_dirty),
             kind: kind_word(cached.policy.entry().kind),
             ..self.row_without_counts(at, cell, part, hits, without_cache)
         }
@@ -92,6 +94,8 @@ impl FileCacheStudy<'_> {
             bypassed_writes: None,
             write_backs: None,
             flush_writes: None,
+            dropped_clean: None,
+            dropped_dirty: None,
             writes: self.experiment.costs.writes.name(),
             hit_time_us: rounded(&costs.hit_us),
             bypass_time_us: rounded(&costs.bypass_us),
