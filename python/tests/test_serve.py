@@ -23,7 +23,7 @@ import clockhand
 from clockhand import ClockhandError, UsageError
 from clockhand.serving.course import COUNTS, GAUGES, MOST_SAMPLES, TIMES, Course
 from clockhand.serving.metrics import metrics_served
-from clockhand.serving.server import BlockServer
+from clockhand.serving.server import SERVE_SCHEMA, BlockServer
 from conftest import EXECUTABLE, Clockhand
 from nbd_client import FLUSH, READ, STARTTLS, TRIM, ZEROES, NbdClient
 
@@ -122,6 +122,23 @@ def test_a_session_counts_what_the_simulator_counts(tmp_path: Path, buffer: str)
     assert row["disk_pages_written"] == row["host_writes"]
     assert row["residual_dirty"] == 0
     assert row["errors"] == 0
+
+
+def test_the_row_has_the_columns_of_the_rule_in_their_order() -> None:
+    as_in_ssd = (
+        "disk, buffer, buffer_pages, references, read_hits, write_hits, dirty_pages_flushed, "
+        "clean_pages_flushed, batches, nvm_writes, residual_dirty, host_writes, read_references, "
+        "write_references, hit_ratio, write_hit_ratio, nvm_hits, padding_reads, migrations, "
+        "dram_pages, nvm_pages, page_bytes, buffer_resolved"
+    )
+    own = (
+        "seconds, connections, read_requests, write_requests, forced_writes, flushes, trims, "
+        "zeroes, read_bytes, written_bytes, trimmed_pages, fill_reads, disk_pages_read, "
+        "disk_pages_written, disk_syncs, nvm_syncs, nvm_bytes_written, read_us_p50, read_us_p99, "
+        "write_us_p50, write_us_p99, flush_us_p50, flush_us_p99, errors, recovered_pages, "
+        "torn_versions, damaged_pages"
+    )
+    assert list(SERVE_SCHEMA) == f"{as_in_ssd}, {own}".split(", ")
 
 
 def test_python_shows_what_the_server_has_done_so_far(tmp_path: Path) -> None:
@@ -301,8 +318,10 @@ def test_live_shows_a_line_each_second(tmp_path: Path, clockhand: Clockhand) -> 
     done = clockhand("serve", *words, "--size", "1MiB", "--live", "--", "sleep", "2.4")
     lines = done.err.splitlines()
     head = next(place for place, line in enumerate(lines) if line.startswith("reads/s"))
-    for name in ("writes/s", "written MiB/s", "hits %", "NVM %", "to disk/s", "flush p99 µs"):
-        assert name in lines[head]
+    assert lines[head].split("  ") == [
+        "reads/s", "writes/s", "flushes/s", "read MiB/s", "written MiB/s", "hits %", "dirty",
+        "NVM %", "to disk/s", "pages per batch", "held", "write p99 µs", "flush p99 µs",
+    ]  # fmt: skip
     assert [line.split()[:3] for line in lines[head + 1 :][:2]] == [["0", "0", "0"]] * 2
 
 
@@ -320,7 +339,11 @@ def test_metrics_are_text_for_prometheus(tmp_path: Path) -> None:
     assert "clockhand_serve_dirty_pages 1\n" in text
     assert 'clockhand_serve_request_seconds_count{command="write"} 1\n' in text
     assert "clockhand_serve_info{version=" in text
-    assert "clockhand_serve_degraded 0\n" in text
+    gauges = set(re.findall(r"# TYPE clockhand_serve_(\w+) gauge", text))
+    assert gauges == {
+        "dram_pages_used", "nvm_pages_used", "dirty_pages", "held_pages", "free_slots",
+        "open_connections", "degraded", "info",
+    }  # fmt: skip
     for line in text.splitlines():
         assert re.fullmatch(r"# TYPE \S+ \w+|[a-z_0-9]+(\{[^}]*\})? \S+", line), line
 

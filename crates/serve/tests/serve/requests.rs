@@ -6,7 +6,7 @@ use clockhand_serve::Recorded;
 use proptest::prelude::*;
 
 use crate::client::{
-    Client, DISCONNECT, FLUSH, FUA, Folder, READ, Running, TRIM, WRITE, WRITE_ZEROES,
+    Client, DISCONNECT, FLUSH, FUA, Folder, GO, READ, Running, TRIM, WRITE, WRITE_ZEROES,
 };
 
 const EPERM: u32 = 1;
@@ -23,6 +23,12 @@ fn what_a_request_may_not_is_refused_and_the_next_one_is_served() {
         assert_eq!(client.request(command, 0, 0, 0), EINVAL, "no bytes: {command}");
     }
     assert_eq!(client.request(9, 0, 0, 512), EINVAL, "unknown command");
+    for (command, flags) in [(FLUSH, FUA), (TRIM, FUA), (WRITE_ZEROES, FUA | 2)] {
+        assert_eq!(client.request(command, flags, 0, 4096), 0, "FUA goes with all");
+    }
+    for (command, flag) in [(WRITE_ZEROES, 4), (TRIM, 2), (TRIM, 8), (FLUSH, 16), (READ, 8)] {
+        assert_eq!(client.request(command, flag, 0, 512), EINVAL, "{command} has no flag {flag}");
+    }
     assert_eq!(client.request(READ, 2, 0, 512), EINVAL, "NO_HOLE with READ");
     assert_eq!(client.request(7, 0, 0, 512), EINVAL, "BLOCK_STATUS without a context");
     assert_eq!(client.request(READ, 0, size - 10, 11), EINVAL);
@@ -55,6 +61,10 @@ fn a_read_only_server_changes_no_byte() {
     let running = Running::start(&options).unwrap();
     let mut client = Client::connect(&place.socket());
     assert_eq!(client.read(8192, 4096).unwrap(), [7; 4096], "it is in NVM only");
+    let told = Client::greeted(&place.socket()).option(GO, &[0, 0, 0, 0, 0, 0]);
+    let flags = 1 | 2 | 4 | 8 | 32 | 64 | 256_u16;
+    let export = [&[0, 0][..], &(1_u64 << 20).to_be_bytes(), &flags.to_be_bytes()].concat();
+    assert!(told.contains(&(3, export)), "READ_ONLY is among the flags: {told:?}");
     assert_eq!(client.write(0, &[1; 512], 0), EPERM);
     assert_eq!(client.request(TRIM, 0, 0, 4096), EPERM);
     assert_eq!(client.flush(), 0);
