@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use super::*;
 use crate::buffer::{ServedBuffer, build};
 use crate::store::Next;
-use crate::store::layout::{Header, Layout};
-use crate::store::recovery::{header_of, write_empty};
+use crate::store::layout::{Entry, Header, Kind, Layout, content_sum};
+use crate::store::recovery::{Damage, Image, header_of, write_empty};
 
 const PAGE_BYTES: usize = 4096;
 const PAGES: u64 = 64;
@@ -290,4 +290,23 @@ fn a_read_beside_has_the_content_of_its_moment_and_writes_wait_for_it() {
     drop(other);
     engine.end_read(&read.end(), Ok(&[1; PAGE_BYTES]));
     assert!(engine.begin_read(8192, 4096, &mut into).unwrap().is_none(), "the buffer has it now");
+}
+
+#[test]
+fn an_entry_of_a_page_beyond_the_disk_is_damage() {
+    let tried = tried("clock-dnv:total=8");
+    let header = tried.engine.store().header().unwrap();
+    let mut table = vec![0; header.layout.table_bytes()];
+    let table_at = header.layout.table_sector_at(0);
+    tried.nvm.read(table_at, &mut table).unwrap();
+    for (slot, page) in [(0, PAGES - 1), (1, PAGES), (2, u64::MAX)] {
+        let (seq, epoch) = (1, header.epoch);
+        let content_sum = content_sum(page, seq, epoch, &[0; PAGE_BYTES]);
+        let entry = Entry { kind: Kind::Page, page, seq, epoch, content_sum };
+        entry.put(&mut table, slot, header.identity);
+    }
+    tried.nvm.write(table_at, &table).unwrap();
+    let image = Image::read(&tried.nvm, header).unwrap();
+    assert_eq!(image.pages.iter().map(|found| found.page).collect::<Vec<_>>(), [PAGES - 1]);
+    assert_eq!(image.damage, [Damage::Entry(1), Damage::Entry(2)]);
 }

@@ -120,11 +120,14 @@ impl Image {
 
     fn take_entries(&mut self, nvm: &impl Medium) {
         let header = self.header;
+        let disk_pages = header.disk_bytes.div_ceil(u64::from(header.layout.page_bytes));
         let mut content = vec![0; header.layout.page_bytes as usize];
         let mut newest = FxHashMap::<u64, Found>::default();
         let mut lost = FxHashMap::<u64, Lost>::default();
         for slot in 0..header.layout.slots {
-            let Some(entry) = Entry::of_table(&self.table, slot, header.identity) else {
+            let entry = Entry::of_table(&self.table, slot, header.identity);
+            let is_inside = |entry: &Entry| entry.kind == Kind::Void || entry.page < disk_pages;
+            let Some(entry) = entry.filter(is_inside) else {
                 self.damage.push(Damage::Entry(slot));
                 continue;
             };
