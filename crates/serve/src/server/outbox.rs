@@ -31,6 +31,8 @@ struct State {
     /// Requests that others will answer.
     outstanding: usize,
     is_closed: bool,
+    /// Those who wait for what is owed, or for room.
+    waiting: usize,
     /// Bytes of the budget for payloads: of all reads that are not answered, and of those whose answers wait here.
     held: usize,
     ready: usize,
@@ -85,9 +87,11 @@ impl Outbox {
             self.flush()?;
             let mut state = self.state();
             // Others read, and write their answers.
+            state.waiting += 1;
             while is_full(&state) && state.ready == 0 {
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
+            state.waiting -= 1;
         }
         Ok(())
     }
@@ -101,8 +105,11 @@ impl Outbox {
     fn give_back(&self, bytes: usize) {
         if bytes > 0 {
             self.payloads.give_back(bytes);
-            self.state().held -= bytes;
-            self.changed.notify_all();
+            let mut state = self.state();
+            state.held -= bytes;
+            if state.waiting > 0 {
+                self.changed.notify_all();
+            }
         }
     }
 
@@ -127,8 +134,9 @@ impl Outbox {
     pub(super) fn owe_no_more(&self) {
         let mut state = self.state();
         state.outstanding -= 1;
-        drop(state);
-        self.changed.notify_all();
+        if state.waiting > 0 {
+            self.changed.notify_all();
+        }
     }
 
     /// Writes what waits.
@@ -212,9 +220,11 @@ impl Outbox {
     /// Waits for what is owed, writes it, and ends [`write_paid`](Self::write_paid).
     pub(super) fn close(&self) {
         let mut state = self.state();
+        state.waiting += 1;
         while state.outstanding > 0 {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+        state.waiting -= 1;
         state.is_closed = true;
         self.changed.notify_all();
         drop(state);

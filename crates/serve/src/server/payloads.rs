@@ -1,6 +1,6 @@
 //! The memory of payloads: a budget for all clients.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Payloads that are in memory at a time, in bytes; then sockets are not read.
 const LIMIT_PAYLOADS_BYTES: usize = 128 << 20;
@@ -8,32 +8,53 @@ const LIMIT_PAYLOADS_BYTES: usize = 128 << 20;
 /// A budget of bytes for payloads.
 #[derive(Default)]
 pub(super) struct Payloads {
-    taken: Mutex<usize>,
+    state: Mutex<State>,
     freed: Condvar,
 }
 
+#[derive(Default)]
+struct State {
+    taken: usize,
+    /// Those who wait for room: telling nobody costs a call of the kernel.
+    waiting: usize,
+}
+
+impl State {
+    fn fits(&self, bytes: usize) -> bool {
+        self.taken == 0 || self.taken + bytes <= LIMIT_PAYLOADS_BYTES
+    }
+}
+
 impl Payloads {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes `bytes` bytes if there is room.
     pub(super) fn try_take(&self, bytes: usize) -> bool {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = *taken == 0 || *taken + bytes <= LIMIT_PAYLOADS_BYTES;
-        *taken += if fits { bytes } else { 0 };
+        let mut state = self.state();
+        let fits = state.fits(bytes);
+        state.taken += if fits { bytes } else { 0 };
         fits
     }
 
     /// Waits until there is room for `bytes` bytes. A waiting caller has given back what it took.
     pub(super) fn take(&self, bytes: usize) {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        while *taken > 0 && *taken + bytes > LIMIT_PAYLOADS_BYTES {
-            taken = self.freed.wait(taken).unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
+        state.waiting += 1;
+        while !state.fits(bytes) {
+            state = self.freed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        *taken += bytes;
+        state.waiting -= 1;
+        state.taken += bytes;
     }
 
     /// Gives back what was taken.
     pub(super) fn give_back(&self, bytes: usize) {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        *taken -= bytes;
-        self.freed.notify_all();
+        let mut state = self.state();
+        state.taken -= bytes;
+        if state.waiting > 0 {
+            self.freed.notify_all();
+        }
     }
 }

@@ -8,10 +8,17 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// The reads that are under way.
 #[derive(Default)]
 pub(super) struct Reading {
-    pages: Mutex<Vec<Range<u64>>>,
-    /// Of them.
+    state: Mutex<State>,
+    /// Reads that are under way.
     count: AtomicUsize,
     ended: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    pages: Vec<Range<u64>>,
+    /// Those who wait for the end of reads.
+    waiting: usize,
 }
 
 /// Pages that nobody writes as long as this is there.
@@ -21,13 +28,13 @@ pub struct Pin {
 }
 
 impl Reading {
-    fn pages(&self) -> MutexGuard<'_, Vec<Range<u64>>> {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// From now on these pages stay as they are.
     pub(super) fn pin(self: &Arc<Self>, pages: Range<u64>) -> Pin {
-        self.pages().push(pages.clone());
+        self.state().pages.push(pages.clone());
         self.count.fetch_add(1, Ordering::SeqCst);
         Pin { reading: Arc::clone(self), pages }
     }
@@ -38,21 +45,24 @@ impl Reading {
         if self.count.load(Ordering::SeqCst) == 0 {
             return;
         }
-        let mut pages = self.pages();
-        while pages.iter().any(|read| read.start < range.end && range.start < read.end) {
-            pages = self.ended.wait(pages).unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
+        state.waiting += 1;
+        while state.pages.iter().any(|read| read.start < range.end && range.start < read.end) {
+            state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+        state.waiting -= 1;
     }
 }
 
 impl Drop for Pin {
     fn drop(&mut self) {
-        let mut pages = self.reading.pages();
-        if let Some(position) = pages.iter().position(|read| *read == self.pages) {
-            pages.swap_remove(position);
+        let mut state = self.reading.state();
+        if let Some(position) = state.pages.iter().position(|read| *read == self.pages) {
+            state.pages.swap_remove(position);
             self.reading.count.fetch_sub(1, Ordering::SeqCst);
         }
-        drop(pages);
-        self.reading.ended.notify_all();
+        if state.waiting > 0 {
+            self.reading.ended.notify_all();
+        }
     }
 }
