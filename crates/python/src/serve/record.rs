@@ -36,11 +36,11 @@ impl Recording {
     pub(super) fn begin(path: &Path, disk: &str) -> Result<(Recording, Recorder), ServeError> {
         let failed =
             |error: &dyn std::fmt::Display| ServeError::Failed(format!("--record: {error}"));
-        let target = target_of_path(path).map_err(|error| failed(&error))?;
-        if !target.holds_events() {
+        let target = target_of_path(path).ok().filter(|target| target.holds_events());
+        let target = target.ok_or_else(|| {
             let sentence = "a trace of this kind holds no syncs; give a name that ends in .parquet";
-            return Err(ServeError::Usage(format!("--record {}: {sentence}", path.display())));
-        }
+            ServeError::Usage(format!("--record {}: {sentence}", path.display()))
+        })?;
         let options = WriteOptions { target, widen: false, labels: Vec::new() };
         let writer = TraceWriter::create(path, &options, OptionalColumns::EVENTS)
             .map_err(|error| failed(&error))?;
