@@ -38,6 +38,11 @@ def claims_of(folder: str) -> list[Row]:
     return rows_of(RESULTS / folder / "claims.csv")
 
 
+def unflushed(folder: str) -> list[Row]:
+    """Return the kept claims in whose reading nothing is written at the end, for short tables."""
+    return [claim for claim in claims_of(folder) if not claim["claim"].endswith("-flushed")]
+
+
 def verdicts() -> list[str]:
     """Return a row per set of claims: how many were judged how."""
     body = []
@@ -89,7 +94,7 @@ def locality() -> list[str]:
 def policies() -> list[str]:
     """Return the claims of sections V and VI, with both verdicts."""
     small, whole = (
-        [claim for claim in claims_of(name) if not claim["place"].startswith("section III")]
+        [claim for claim in unflushed(name) if not claim["place"].startswith("section III")]
         for name in ("craw", "craw/whole")
     )
     of_whole = {claim["claim"]: claim for claim in whole}
@@ -187,7 +192,7 @@ def kept_claims(folder: str) -> list[str]:
     """Return every claim of a paper with its number, ours and the verdict."""
     body = [
         [f"`{claim['claim']}`", claim["place"], claim["paper"] or "", _told(claim)]
-        for claim in claims_of(folder)
+        for claim in unflushed(folder)
     ]
     return markdown(["claim", "in the paper", "the paper's number", "verdict"], body)
 
