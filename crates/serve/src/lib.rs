@@ -1,7 +1,7 @@
 //! A write buffer as a block device: an NBD server whose buffer is the very code that `clockhand ssd` simulates.
 //!
 //! ```text
-//! server     sockets, TLS, connections, the thread that syncs
+//! server     sockets, TLS, connections, the threads that read, write and sync beside the engine
 //! protocol   messages of NBD, without I/O
 //! engine     requests of bytes → references of pages → steps, carried out
 //! store      disk and NVM file: what is durable, and how it is recovered
