@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use clockhand_quantity::plain_toml_message;
+use clockhand_quantity::{deep_toml_key, plain_toml_message};
 use num_traits::{ToPrimitive, Zero};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -147,6 +147,9 @@ impl Profile {
 
 /// Reads the keys of a profile, of a device or a drive.
 pub(crate) fn parse_shape<File: DeserializeOwned>(text: &str) -> Result<File, Fault> {
+    if let Some(place) = deep_toml_key(text) {
+        return fault(place..place, "a key has more than a hundred parts; correct it");
+    }
     toml::from_str(text).map_err(|error| {
         let message = plain_toml_message(error.message());
         let remedy = if message.ends_with(" is missing") { "add it" } else { "correct it" };

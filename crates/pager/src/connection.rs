@@ -182,6 +182,9 @@ fn begin_fork(control: &Control) -> Result<ForkCopy, String> {
     })
 }
 
+const NO_DESCRIPTORS: &str =
+    "the pager has no descriptors left for another program: raise `ulimit -n`";
+
 /// Gives a process memory and serves it until the process has ended.
 fn serve_memory(
     shared: &Arc<Shared>,
@@ -191,9 +194,7 @@ fn serve_memory(
 ) -> Result<(), Refusal> {
     let connection = &peer.connection;
     let kernel = |error: io::Error| match error.raw_os_error() {
-        Some(libc::EMFILE) => {
-            "the pager has no descriptors left for another program: raise `ulimit -n`".to_owned()
-        }
+        Some(libc::EMFILE) => NO_DESCRIPTORS.to_owned(),
         _ => format!("the program's memory cannot be paged: {error}"),
     };
     let is_fork = request.fork != NO_TOKEN;
@@ -286,6 +287,10 @@ fn serve_memory(
 
 /// Why a program that has no userfaultfd is not paged: it runs unpaged if a sandbox of its own has refused that.
 fn without_userfaultfd(error: i32, process: i32) -> Refusal {
+    // The program has sent one, for which the kernel found no room here.
+    if error == 0 {
+        return NO_DESCRIPTORS.into();
+    }
     let filters = |whose: &str| {
         let status = std::fs::read_to_string(format!("/proc/{whose}/status")).ok()?;
         let filters = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"))?;
@@ -355,4 +360,15 @@ fn receive(socket: BorrowedFd<'_>, packet: &mut impl Packet) -> io::Result<Optio
         _ => None,
     });
     Ok(descriptors.flatten().next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_userfaultfd_for_which_there_was_no_room_is_not_the_kernels_fault() {
+        let refusal = without_userfaultfd(0, std::process::id() as i32);
+        assert_eq!((refusal.code, &*refusal.sentence), (REFUSED, NO_DESCRIPTORS));
+    }
 }

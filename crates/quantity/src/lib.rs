@@ -5,7 +5,7 @@
 
 mod toml_words;
 
-pub use toml_words::plain_toml_message;
+pub use toml_words::{deep_toml_key, plain_toml_message};
 
 /// Units of a size in bytes, in any case; those without `i` are decimal.
 const BYTE_UNITS: [(&str, u64); 9] = [

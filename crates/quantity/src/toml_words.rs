@@ -1,5 +1,25 @@
 //! What is wrong with a TOML file, in the words of its author: keys, texts and whole numbers.
 
+/// More dots than a key in any file of ours has. What a reader does with a key grows with the square of its dots.
+const MOST_DOTS: usize = 100;
+
+/// Where a TOML file has a key of so many parts that no file means it, as a byte offset; a reader would take minutes.
+pub fn deep_toml_key(text: &str) -> Option<usize> {
+    let (mut from, mut dots) = (0, 0);
+    for (place, byte) in text.bytes().enumerate() {
+        match byte {
+            b'.' => dots += 1,
+            b'"' | b'\'' | b'_' | b'-' | b' ' | b'\t' => {}
+            _ if byte.is_ascii_alphanumeric() => {}
+            _ => (from, dots) = (place + 1, 0),
+        }
+        if dots > MOST_DOTS {
+            return Some(from);
+        }
+    }
+    None
+}
+
 /// The message of a TOML reader about a key or a value in plain words, without its remedy; other messages as they are, in
 /// one line.
 pub fn plain_toml_message(message: &str) -> String {
@@ -63,7 +83,14 @@ fn bare(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::plain_toml_message;
+    use super::{MOST_DOTS, deep_toml_key, plain_toml_message};
+
+    #[test]
+    fn a_key_of_thousands_of_parts_is_found_without_reading_it() {
+        let deep = |dots| format!("a = 1\n{}\nb = 2\n", "c.".repeat(dots) + "d = 3");
+        assert_eq!(deep_toml_key(&deep(MOST_DOTS)), None);
+        assert_eq!(deep_toml_key(&deep(20_000)), Some("a = 1\n".len()));
+    }
 
     #[test]
     fn a_readers_words_become_those_of_the_file() {

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use clockhand_quantity::{deep_toml_key, plain_toml_message};
 use serde::Deserialize;
 
 use crate::error::TraceError;
@@ -46,17 +47,20 @@ impl RecipeFile {
     }
 
     pub(super) fn parse(text: &str, file: &str, name: String) -> Result<Self, TraceError> {
+        let content = |before: usize, reason| {
+            let before = &text.as_bytes()[..before.min(text.len())];
+            let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+            TraceError::Content { file: file.to_owned(), place: format!("line {line}"), reason }
+        };
+        if let Some(place) = deep_toml_key(text) {
+            return Err(content(place, "a key has more than a hundred parts".to_owned()));
+        }
         let parsed: Self = toml::from_str(text).map_err(|error| {
-            let before = error.span().map_or(0, |span| span.start).min(text.len());
-            let line = 1 + text.as_bytes()[..before].iter().filter(|&&byte| byte == b'\n').count();
-            TraceError::Content {
-                file: file.to_owned(),
-                place: format!("line {line}"),
-                reason: format!(
-                    "{}; a recipe has pattern and, if wanted, requests, seed, arrivals, summary, stands_for",
-                    clockhand_quantity::plain_toml_message(error.message())
-                ),
-            }
+            let reason = format!(
+                "{}; a recipe has pattern and, if wanted, requests, seed, arrivals, summary, stands_for",
+                plain_toml_message(error.message())
+            );
+            content(error.span().map_or(0, |span| span.start), reason)
         })?;
         Ok(Self { name: Some(name), ..parsed })
     }
