@@ -193,3 +193,14 @@ def test_a_file_that_is_no_part_is_a_sentence(
     assert run.code == 1
     assert_one_sentence(run)
     assert "is damaged or no part of a dataset" in run.err
+
+
+# It was said that nothing could be written there.
+def test_a_part_that_is_a_link_to_nothing_cannot_be_read(
+    clockhand: Clockhand, tmp_path: Path
+) -> None:
+    part = tmp_path / "cells" / f"part-{'0' * 32}.parquet"
+    part.parent.mkdir()
+    part.symlink_to("nothing")
+    run = clockhand("report", str(part.parent), "--out", str(tmp_path / "r.html"))
+    assert run.code == 1 and f"{part} cannot be read (No such file" in run.err, run.err

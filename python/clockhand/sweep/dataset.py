@@ -189,7 +189,14 @@ class Dataset:
 
         It is read from the open file: Polars takes names for patterns, and ``~`` for a home.
         """
-        with open(part, "rb", opener=plain) as file:
+        with ExitStack() as stack:
+            try:
+                file = stack.enter_context(open(part, "rb", opener=plain))
+            except OSError as error:
+                raise ClockhandError(
+                    f"{self.name}/{part.name} cannot be read ({error.strerror}); make it readable, "
+                    "or delete it, and the sweep computes its cells again"
+                ) from error
             try:
                 self._check(part, file)
                 yield file
