@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from clockhand.report.appearance import Mark, marks
 from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
 from clockhand.report.emphasis import emphasised, kept
-from clockhand.report.html import Part
+from clockhand.report.html import Part, SeriesLook
 from clockhand.report.lines import Compared, Record, series_of
 from clockhand.report.measures import Drawn
 from clockhand.report.overview import Overview
@@ -22,6 +22,8 @@ class Drawing:
     title: str
     caption: str
     chart: Spec
+    looks: Sequence[SeriesLook] = ()
+    """How its pieces look, where only it has them."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,13 @@ class Section:
         always: The series that are emphasised always.
 
         offline: The series that cannot be recommended, since they know the future.
+
+        series: The series that are compared, if not those of all records.
+
+        best_first: Its series from the best on; if there are none, as the first overview or the
+            records have them.
+
+        everywhere: The series of all inputs, if each looks alike in all of them.
     """
 
     label: str
@@ -54,14 +63,21 @@ class Section:
     drawings: Callable[[Compared, Canvas], Iterable[Drawing]]
     always: Sequence[str] = ()
     offline: Collection[str] = ()
+    series: Sequence[str] = ()
+    best_first: Sequence[str] = ()
+    everywhere: Sequence[str] = ()
 
     def compared_on(self, canvas: Canvas, highlight: Sequence[str]) -> Compared:
         """Return what is compared, with the best and what the user names emphasised."""
-        series = series_of(record for record in self.records if "policy" in record)
+        policies = (record for record in self.records if "policy" in record)
+        series = self.series or series_of(policies)
         ranked = [entry.name for summed in self.overviews[:1] for entry in summed.entries]
-        best_first = [name for name in ranked or series if name not in self.offline]
-        given = (series, best_first, self.always, highlight)
-        compared = self.compared(marks(series, canvas.theme), emphasised(*given))
+        best_first = self.best_first or ranked or series
+        may_lead = [name for name in best_first if name not in self.offline]
+        given = (series, may_lead, self.always, highlight)
+        looks = marks(self.everywhere or series, canvas.theme)
+        looks = [look for look in looks if look.policy in series]
+        compared = self.compared(looks, emphasised(*given))
         return replace(compared, anchors=kept(*given))
 
 
@@ -73,19 +89,21 @@ def parts_of(sections: Iterable[Section], highlight: Sequence[str]) -> list[Part
         drawn = Drawn(slug, sum(len(part.figures) for part in parts))
         compared = section.compared_on(CANVAS, highlight)
         for drawing in section.drawings(compared, CANVAS):
-            drawn.add(drawing.key, drawing.title, drawing.caption, drawing.chart)
+            drawn.add(drawing.key, drawing.title, drawing.caption, drawing.chart, drawing.looks)
         parts.append(drawn.part(compared, section.text, section.records, section.overviews))
     return parts
 
 
-def pictures_of(sections: Sequence[Section], highlight: Sequence[str]) -> dict[str, Spec]:
+def pictures_of(
+    sections: Sequence[Section], highlight: Sequence[str], *, has_overviews: bool = True
+) -> dict[str, Spec]:
     """Return every figure in Vega-Lite, by its key; the leading one first."""
     slugs: list[str] = []
     drawn: dict[str, Spec] = {}
     for section in sections:
         slugs.append(free_slug(section.label, slugs))
         prefix = f"{slugs[-1]}-" if len(sections) > 1 else ""
-        for summed in section.overviews:
+        for summed in section.overviews if has_overviews else ():
             for key, chart in overview_charts(summed, PICTURE, section.label).items():
                 drawn[prefix + key] = chart
         compared = section.compared_on(PICTURE, highlight)

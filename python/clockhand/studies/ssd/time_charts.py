@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from clockhand.report import sections
 from clockhand.report.canvas import Canvas, Spec
-from clockhand.report.html import SeriesLook
 from clockhand.report.lines import Compared, Record, SizeAxis, cut_note, lines_chart
 from clockhand.report.measures import drawable
 from clockhand.report.scales import Kind, Measure, label_expression, ticks
@@ -64,25 +64,6 @@ WINDOWS = (
 
 
 @dataclass(frozen=True)
-class TimeFigure:
-    """A figure of time, before it has a number or a file.
-
-    Attributes:
-        key: Its name in files and in the library.
-        title: What stands above it.
-        caption: What it shows.
-        chart: The figure.
-        looks: How its pieces look, where only it has them.
-    """
-
-    key: str
-    title: str
-    caption: str
-    chart: Spec
-    looks: Sequence[SeriesLook] = ()
-
-
-@dataclass(frozen=True)
 class TimeRecords:
     """The values of all figures of time of one part.
 
@@ -118,7 +99,7 @@ def time_records(timed: Timed) -> TimeRecords:
 
 def time_figures(
     timed: Timed, values: TimeRecords, compared: Compared, canvas: Canvas
-) -> Iterator[TimeFigure]:
+) -> Iterator[sections.Drawing]:
     """Give the figures of time of one trace on one drive, the leading one first."""
     drawn = _Figures(timed, values, compared, canvas)
     yield from drawn.cdfs()
@@ -178,7 +159,7 @@ class _Figures:
         """The buffers of figures that have a row for each."""
         return [name for name in self.timed.series if name in self.compared.focus]
 
-    def cdfs(self) -> Iterator[TimeFigure]:
+    def cdfs(self) -> Iterator[sections.Drawing]:
         for op in self.timed.ops:
             latencies = sorted({record["latency_us"] for record in self._of("cdf", op)})
             along = SizeAxis(
@@ -187,9 +168,9 @@ class _Figures:
             )  # fmt: skip
             measure, compared = CDFS[op], self._lines("cdf", along, op)
             chart = lines_chart(compared, measure, self.canvas)
-            yield TimeFigure(measure.key, measure.title, measure.note, chart)
+            yield sections.Drawing(measure.key, measure.title, measure.note, chart)
 
-    def tails(self) -> Iterator[TimeFigure]:
+    def tails(self) -> Iterator[sections.Drawing]:
         for op in self.timed.ops:
             title = f"What the slowest {op}s wait for"
             caption = (
@@ -201,20 +182,20 @@ class _Figures:
             drawing = replace(drawing, where=f"{drawing.where} && {named}")
             chart = stacked_shares(drawing, STACK, "tail_share", self._some(), "tail_text")
             looks = STACK.looks(self.canvas.theme)
-            yield TimeFigure(f"tail_{op}", title, caption, chart, looks)
+            yield sections.Drawing(f"tail_{op}", title, caption, chart, looks)
 
     def over(
         self, chart: str, along: SizeAxis, measures: Sequence[Measure]
-    ) -> Iterator[TimeFigure]:
+    ) -> Iterator[sections.Drawing]:
         if len(along.sizes) < 2:
             return
         compared = self._lines(chart, along)
         for measure in drawable(measures, compared.records):
             drawn = lines_chart(compared, measure, self.canvas)
             note = f"{measure.note} {cut_note(compared, measure)}".rstrip()
-            yield TimeFigure(measure.key, measure.title, note, drawn)
+            yield sections.Drawing(measure.key, measure.title, note, drawn)
 
-    def courses(self) -> Iterator[TimeFigure]:
+    def courses(self) -> Iterator[sections.Drawing]:
         along = _time_axis(self.values, "course")
         if len(along.sizes) < 3:
             return
@@ -235,9 +216,9 @@ class _Figures:
                     "Mean latency of what was completed in each stretch, by what it consists of."
                 )
                 looks = STACK.looks(self.canvas.theme)
-                yield TimeFigure(f"course_{op}_{place + 1}", title, caption, chart, looks)
+                yield sections.Drawing(f"course_{op}_{place + 1}", title, caption, chart, looks)
 
-    def parts(self) -> TimeFigure:
+    def parts(self) -> sections.Drawing:
         title = "How busy channels and dies are"
         caption = "Share of the run in which each part was busy; a die also while it is held."
         parts = list(dict.fromkeys(record["part"] for record in self._of("parts")))
@@ -246,4 +227,4 @@ class _Figures:
         named = f"indexof({json.dumps(some)}, datum.policy) >= 0"
         drawing = replace(drawing, where=f"{drawing.where} && {named}")
         chart = busy_parts(drawing, parts, some, "utilisation")
-        return TimeFigure("parts", title, caption, chart)
+        return sections.Drawing("parts", title, caption, chart)
