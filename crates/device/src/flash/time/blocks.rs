@@ -109,3 +109,12 @@ impl Blocks {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    /// With the 10 bytes a page of the counting drive, a block of 64 pages takes 10.2 bytes a page.
+    #[test]
+    fn a_block_in_time_takes_12_bytes() {
+        assert_eq!(size_of::<super::BlockInTime>(), 12);
+    }
+}

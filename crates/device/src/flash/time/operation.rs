@@ -162,3 +162,11 @@ pub struct OperationRecord {
     /// When its last phase ended; none if the run ended before.
     pub end_ns: Option<u64>,
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn an_operation_takes_at_most_96_bytes() {
+        assert!(size_of::<super::Operation>() <= 96);
+    }
+}
