@@ -3,8 +3,8 @@
 use clockhand_device::{Exact, Ssd};
 use num_traits::ToPrimitive;
 
-use super::OnDrive;
 use super::cell::Finished;
+use super::on_drive::OnDrive;
 
 /// Nanoseconds of a year of 365 days, as warranties count.
 const YEAR_NS: f64 = 365.0 * 24.0 * 3600.0 * 1e9;

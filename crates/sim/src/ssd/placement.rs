@@ -1,12 +1,19 @@
 //! Places the pages of a trace on a drive, at their original addresses: write buffers, mapping and collection depend on
 //! neighbours.
 
+mod collector;
+mod page_range;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::str::FromStr;
 
-use super::requests::{ByteRange, Command, RequestList, Told};
+use super::requests::{ByteRange, RequestList};
 use crate::SimError;
+use collector::Collector;
+#[cfg(test)]
+pub(super) use collector::PlacedForTest;
+pub(super) use page_range::PageRange;
 
 /// What to do with a trace that reaches beyond the drive's end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,69 +62,6 @@ pub(super) struct Space {
     pub(super) streams: u32,
     /// Reads the rest of a page that is written in part.
     pub(super) reads_rest: bool,
-}
-
-/// Consecutive pages of the drive that one request reads or writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct PageRange {
-    /// The first page.
-    pub(super) first: u32,
-    /// The number of pages, at most those of a block. The top bit says that they are written, the next one that they
-    /// must be persistent before the answer, the third one that the range before belongs to the same request. Above the
-    /// number is the class of the request's stream.
-    pages_and_op: u32,
-}
-
-const WRITES: u32 = 1 << 31;
-const FORCES: u32 = 1 << 30;
-const CONTINUES: u32 = 1 << 29;
-/// The first page is written from its middle on, the last one to its middle, and their rest is read first.
-const STARTS_INSIDE: u32 = 1 << 28;
-const ENDS_INSIDE: u32 = 1 << 27;
-/// Pages are at most 64, classes of streams at most 255.
-const PAGES: u32 = 0xff;
-const STREAM_SHIFT: u32 = 8;
-const STREAMS: u32 = 0xff;
-
-impl PageRange {
-    fn new(first: u64, pages: u64, request: ByteRange, continues: bool, streams: u32) -> Self {
-        let op = if request.is_write() { WRITES } else { 0 };
-        let op = op | if request.is_forced() { FORCES } else { 0 };
-        let op = op | if continues { CONTINUES } else { 0 };
-        let stream = (request.stream() as u32 % streams) << STREAM_SHIFT;
-        PageRange { first: first as u32, pages_and_op: pages as u32 | op | stream }
-    }
-
-    /// Returns whether the range before is of the same request.
-    pub(super) fn continues(self) -> bool {
-        self.pages_and_op & CONTINUES != 0
-    }
-
-    /// The request's stream, modulo the classes of streams that the drive keeps apart.
-    pub(super) fn stream(self) -> u32 {
-        self.pages_and_op >> STREAM_SHIFT & STREAMS
-    }
-
-    pub(super) fn is_forced(self) -> bool {
-        self.pages_and_op & FORCES != 0
-    }
-
-    /// True if a page is written in part, after its rest was read.
-    #[inline]
-    pub(super) fn is_partial(self, page: u32) -> bool {
-        let inside = |flag| self.pages_and_op & flag != 0;
-        inside(STARTS_INSIDE | ENDS_INSIDE)
-            && (inside(STARTS_INSIDE) && page == self.first
-                || inside(ENDS_INSIDE) && page + 1 == self.pages().end)
-    }
-
-    pub(super) fn is_write(self) -> bool {
-        self.pages_and_op & WRITES != 0
-    }
-
-    pub(super) fn pages(self) -> std::ops::Range<u32> {
-        self.first..self.first + (self.pages_and_op & PAGES)
-    }
 }
 
 /// A command for the drive, between two ranges.
@@ -210,9 +154,8 @@ pub(super) fn place(
         });
         if space.reads_rest && request.is_write() {
             let (starts, ends) = request.is_inside(space.page_bytes);
-            placed.ranges[first_range].pages_and_op |= if starts { STARTS_INSIDE } else { 0 };
-            let last = placed.ranges.last_mut().expect("a request has a page");
-            last.pages_and_op |= if ends { ENDS_INSIDE } else { 0 };
+            placed.ranges[first_range].starts_inside(starts);
+            placed.ranges.last_mut().expect("a request has a page").ends_inside(ends);
         }
     }
     for command in commands {
@@ -317,154 +260,4 @@ fn beyond_the_end(trace: &str, pages: u128, space: Space, remedy: &str) -> SimEr
         bytes(pages),
         bytes(space.logical_pages.into()),
     ))
-}
-
-/// Collects ranges, none of which spans two blocks, and counts.
-struct Collector {
-    ranges: Vec<PageRange>,
-    commands: Vec<(usize, PlacedCommand)>,
-    command_numbers: Vec<u32>,
-    /// Commands of the trace so far.
-    told: u32,
-    streams: u32,
-    touched: PageSet,
-    written: PageSet,
-    references: u64,
-    write_references: u64,
-}
-
-impl Collector {
-    fn new(requests: usize, space: Space) -> Self {
-        let Space { logical_pages, streams, .. } = space;
-        Collector {
-            ranges: Vec::with_capacity(requests),
-            commands: Vec::new(),
-            command_numbers: Vec::new(),
-            told: 0,
-            streams,
-            touched: PageSet::new(logical_pages),
-            written: PageSet::new(logical_pages),
-            references: 0,
-            write_references: 0,
-        }
-    }
-
-    /// Places a command; pages that follow each other on the drive stay one range.
-    fn command(
-        &mut self,
-        list: &RequestList,
-        command: &Command,
-        bases: &[u128],
-        (space, map): (Space, AddressMap),
-        place_of: &dyn Fn(u128) -> Option<u64>,
-    ) {
-        let before = self.ranges.len();
-        self.told += 1;
-        let Told::Trim { stream, address, bytes } = command.told else {
-            return self.push(before, PlacedCommand::Flush);
-        };
-        let pushed = self.commands.len();
-        let mut pages = trimmed_pages(list, (stream, address, bytes), bases, (space, map));
-        // What wraps meets the same pages again.
-        let whole_blocks = u128::from(space.logical_pages / u64::from(space.pages_per_block));
-        let most = (whole_blocks + 2) * u128::from(space.pages_per_block);
-        pages.end = pages.end.min(pages.start + most);
-        let mut range = 0..0;
-        for_each_part(pages, space, &mut |block, first, count| {
-            let Some(block) = place_of(block) else { return };
-            let first = block * u64::from(space.pages_per_block) + first;
-            if range.end != first {
-                self.trim(before, std::mem::replace(&mut range, first..first));
-            }
-            range.end += count;
-        });
-        // One without a page is a request all the same.
-        if !range.is_empty() || self.commands.len() == pushed {
-            self.push(before, PlacedCommand::Trim(range.start as u32..range.end as u32));
-        }
-    }
-
-    fn trim(&mut self, before: usize, pages: Range<u64>) {
-        if !pages.is_empty() {
-            let pages = pages.start as u32..pages.end as u32;
-            self.push(before, PlacedCommand::Trim(pages));
-        }
-    }
-
-    fn push(&mut self, before: usize, command: PlacedCommand) {
-        self.commands.push((before, command));
-        self.command_numbers.push(self.told - 1);
-    }
-
-    fn take(&mut self, first: u64, pages: u64, request: ByteRange, continues: bool) {
-        let is_write = request.is_write();
-        self.ranges.push(PageRange::new(first, pages, request, continues, self.streams));
-        self.references += pages;
-        self.touched.add(first..first + pages);
-        if is_write {
-            self.write_references += pages;
-            self.written.add(first..first + pages);
-        }
-    }
-
-    fn finish(self) -> Placed {
-        Placed {
-            ranges: self.ranges,
-            commands: self.commands,
-            command_numbers: self.command_numbers,
-            references: self.references,
-            write_references: self.write_references,
-            footprint_pages: self.touched.len,
-            dirty_footprint_pages: self.written.len,
-        }
-    }
-}
-
-/// A set of pages of a drive, one bit each.
-struct PageSet {
-    bits: Vec<u64>,
-    len: u32,
-}
-
-impl PageSet {
-    fn new(logical_pages: u64) -> Self {
-        PageSet { bits: vec![0; logical_pages.div_ceil(64) as usize], len: 0 }
-    }
-
-    fn add(&mut self, pages: std::ops::Range<u64>) {
-        for page in pages {
-            let (word, bit) = ((page / 64) as usize, 1 << (page % 64));
-            self.len += u32::from(self.bits[word] & bit == 0);
-            self.bits[word] |= bit;
-        }
-    }
-}
-
-/// A trace that tests place by hand.
-#[cfg(test)]
-pub(super) struct PlacedForTest(Collector);
-
-#[cfg(test)]
-impl PlacedForTest {
-    pub(super) fn new() -> Self {
-        let (logical_pages, page_bytes, pages_per_block) = (1 << 20, 4096, 4);
-        let (streams, reads_rest) = (255, false);
-        let space = Space { logical_pages, page_bytes, pages_per_block, streams, reads_rest };
-        PlacedForTest(Collector::new(0, space))
-    }
-
-    pub(super) fn request(&mut self, pages: Range<u32>, writes: bool, forces: bool, stream: u32) {
-        let request = ByteRange::of_op(writes, forces, stream);
-        self.0.take(pages.start.into(), pages.len() as u64, request, false);
-    }
-
-    pub(super) fn command(&mut self, command: PlacedCommand) {
-        self.0.told += 1;
-        let before = self.0.ranges.len();
-        self.0.push(before, command);
-    }
-
-    pub(super) fn finish(self) -> Placed {
-        self.0.finish()
-    }
 }

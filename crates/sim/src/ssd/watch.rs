@@ -10,6 +10,7 @@ use clockhand_policy::buffer::{
 };
 use serde::Serialize;
 
+use super::aged_ssd::AgedSsd;
 use super::cell::{Cell, Observer};
 use super::placement::{Placed, PlacedCommand};
 use super::{BufferOnDrive, OnDrives, SsdExperiment, SsdRow, SsdStudy};
@@ -182,14 +183,13 @@ pub fn watch_buffers(
         requests = asked;
     }
     let pages_per_block = study.ssds[0].pages_per_block();
-    let ssd = study.ssds.into_iter().next().expect("there is one drive");
-    let (_, done) = ssd.aged.into_inner().expect("the courses have aged it");
+    let aged = study.ssds.into_iter().find_map(AgedSsd::into_aged);
     Ok(WatchedBuffers {
         trace: prepared.facts(),
         requests,
         pages_per_block,
         courses,
-        ssd: (ssd.ssd, done),
+        ssd: aged.expect("the courses have aged the one drive"),
     })
 }
 

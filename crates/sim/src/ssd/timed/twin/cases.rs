@@ -139,7 +139,7 @@ fn mapping(numbers: &mut Numbers, pages_per_block: u32) -> Mapping {
         }),
         4 => Mapping::Zoned(ZoneOptions {
             zone_blocks: numbers.pick(&[1, 2, 3]),
-            writes: ZoneWrites::Append,
+            writes: numbers.pick(&[ZoneWrites::Append, ZoneWrites::Strict]),
             max_open_zones: None,
         }),
         5 | 6 => Mapping::Page(PageOptions {
@@ -255,8 +255,13 @@ fn trace(numbers: &mut Numbers, logical_pages: u32) -> (Placed, Vec<u64>) {
     (placed.finish(), times)
 }
 
-/// Zones are written, at the pointer or elsewhere, until they are full, and then reset.
-fn zoned_trace(numbers: &mut Numbers, logical_pages: u32, zone_pages: u32) -> (Placed, Vec<u64>) {
+/// Zones are written, at the pointer or, if they append, elsewhere, until they are full, and then reset.
+fn zoned_trace(
+    numbers: &mut Numbers,
+    logical_pages: u32,
+    zone_pages: u32,
+    writes: ZoneWrites,
+) -> (Placed, Vec<u64>) {
     let mut placed = PlacedForTest::new();
     let (mut times, mut time) = (Vec::new(), 0);
     let gap = numbers.pick(&[0, 1_000, 300_000]);
@@ -276,7 +281,8 @@ fn zoned_trace(numbers: &mut Numbers, logical_pages: u32, zone_pages: u32) -> (P
             pointers[zone] = 0;
         } else {
             let pages = (zone_pages - pointers[zone]).min(1 + numbers.below(2) as u32);
-            let offset = if numbers.once_in(5) { 0 } else { pointers[zone] };
+            let is_misplaced = writes == ZoneWrites::Append && numbers.once_in(5);
+            let offset = if is_misplaced { 0 } else { pointers[zone] };
             placed.request(first + offset..first + offset + pages, true, false, 0);
             pointers[zone] += pages;
         }
@@ -288,13 +294,13 @@ pub(super) fn case(seed: u64) -> Case {
     let numbers = &mut Numbers(SplitMix64::new(seed));
     let (geometry, options) = drive(numbers);
     let logical_pages = options.logical_pages;
-    let zone_pages = match &options.mapping {
-        Mapping::Zoned(zones) => Some(zones.zone_blocks * geometry.pages_per_block),
-        _ => None,
-    };
-    let (placed, times) = match zone_pages {
-        Some(zone_pages) => zoned_trace(numbers, logical_pages, zone_pages),
-        None => trace(numbers, logical_pages),
+    let is_zoned = matches!(options.mapping, Mapping::Zoned(_));
+    let (placed, times) = match &options.mapping {
+        Mapping::Zoned(zones) => {
+            let zone_pages = zones.zone_blocks * geometry.pages_per_block;
+            zoned_trace(numbers, logical_pages, zone_pages, zones.writes)
+        }
+        _ => trace(numbers, logical_pages),
     };
     let arrivals = match numbers.below(3) {
         0 => ArrivalTimes::Closed(1 + numbers.below(40)),
@@ -302,8 +308,8 @@ pub(super) fn case(seed: u64) -> Case {
     };
     Case {
         time: time_options(numbers, &options.mapping),
-        filled: if zone_pages.is_some() { 0 } else { numbers.pick(&[0, 1, 3]) * logical_pages },
-        buffer: buffer(numbers, geometry.pages_per_block, logical_pages, zone_pages.is_some()),
+        filled: if is_zoned { 0 } else { numbers.pick(&[0, 1, 3]) * logical_pages },
+        buffer: buffer(numbers, geometry.pages_per_block, logical_pages, is_zoned),
         geometry,
         options,
         placed,
