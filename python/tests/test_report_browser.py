@@ -449,6 +449,21 @@ def test_a_short_page_has_no_contents(opened: Open) -> None:
     assert not page.find_element("css selector", "nav.contents").is_displayed()
 
 
+def test_several_runs_are_dots_with_their_median_and_samples_are_steps(opened: Open) -> None:
+    page = opened("comparison")
+    dots = """return [...document.querySelectorAll('[data-figure$="-seconds"] .mark-symbol path')]
+      .length"""
+    assert page.execute_script(dots) == 6  # Two runs of three contenders.
+    chart = page.find_element("css selector", '[data-figure$="-seconds"]')
+    said = [text.text for text in chart.find_elements("css selector", ".mark-text text")]
+    assert "median 3.500" in said and len([it for it in said if "median" in it]) == 3
+    lines = """return [...document.querySelectorAll('[data-figure] .mark-line path')]
+      .map((line) => line.getAttribute('d'))"""
+    for line in filter(None, page.execute_script(lines)):
+        places = [tuple(map(float, pair.split(","))) for pair in re.findall(r"[\d.]+,[\d.]+", line)]
+        assert all(a[0] == b[0] or a[1] == b[1] for a, b in itertools.pairwise(places)), line
+
+
 def test_an_outlier_is_cut_at_the_edge_with_its_number(opened: Open) -> None:
     page = opened("outlier")
     chart = page.find_element("css selector", '[data-figure$="io_time_relative_to_clock"]')

@@ -46,7 +46,9 @@ class Series:
 class Panel:
     """One figure; its records have ``series``, and ``x`` and ``y``, or ``value, least, most``.
 
-    ``value_format`` is how a bar's value is printed, in the notation of D3.
+    Of several runs each has a record with ``run``. ``is_since_last`` says that a value is of the
+    time since the sample before; others are as they were at the sample. ``value_format`` is how a
+    bar's value is printed, in the notation of D3.
     """
 
     key: str
@@ -56,6 +58,7 @@ class Panel:
     series: list[Series]
     records: list[Record] = field(repr=False)
     value_format: str = ",.0f"
+    is_since_last: bool = False
 
     def is_drawable(self) -> bool:
         """Tell whether there is anything above 0 to see."""
@@ -90,7 +93,8 @@ def line_chart(panel: Panel, identity: str, canvas: Canvas) -> Spec:
     )
     names = [series.name for series in panel.series]
     dashes = alt.Scale(domain=names, range=[list(series.dash) for series in panel.series])
-    line = base.mark_line(strokeWidth=1.5).encode(
+    steps: Any = "step-before" if panel.is_since_last else "step-after"
+    line = base.mark_line(strokeWidth=1.5, interpolate=steps).encode(
         color=_color(panel, canvas),
         strokeDash=alt.StrokeDash("series:N", scale=dashes, legend=None),
     )
@@ -106,7 +110,8 @@ def line_chart(panel: Panel, identity: str, canvas: Canvas) -> Spec:
 
 
 def bar_chart(panel: Panel, identity: str, canvas: Canvas) -> Spec:
-    """Draw a bar per contender, with the range of its runs where there are several."""
+    """Draw a bar per contender; of several runs a dot each, with their range and their median."""
+    has_runs = any("run" in record for record in panel.records)
     base = _base(identity).encode(
         y=alt.Y(
             "series:N",
@@ -115,12 +120,8 @@ def bar_chart(panel: Panel, identity: str, canvas: Canvas) -> Spec:
             axis=alt.Axis(labelLimit=200, ticks=False, domain=False),
         )
     )
-    value = alt.X(
-        "value:Q",
-        title=None,
-        axis=alt.Axis(labelExpr=SHORT, tickCount=5),
-        scale=alt.Scale(zero=True, nice=True),
-    )
+    scale = alt.Scale(zero=not has_runs, nice=True, padding=12 if has_runs else 0)
+    value = alt.X("value:Q", title=panel.y_title, axis=_VALUES, scale=scale)
     tooltip = [
         alt.Tooltip("series:N", title="Under"),
         alt.Tooltip("value:Q", title=f"{panel.y_title}, median", format=panel.value_format),
@@ -128,18 +129,32 @@ def bar_chart(panel: Panel, identity: str, canvas: Canvas) -> Spec:
         alt.Tooltip("most:Q", title="Most", format=panel.value_format),
         alt.Tooltip("runs:Q", title="Runs"),
     ]
-    bar = base.mark_bar(height={"band": 0.7}).encode(
-        x=value, color=_color(panel, canvas, has_legend=False), tooltip=tooltip
+    color = _color(panel, canvas, has_legend=False)
+    middle = base.transform_filter("isValid(datum.value)")
+    label = f"format(datum.value, '{panel.value_format}')"
+    if has_runs:
+        label = f"'median ' + {label}"
+    text = middle.transform_calculate(label=label).mark_text(
+        align="left", dx=8, color=canvas.theme.ink
     )
-    text = base.mark_text(align="left", dx=6, color=canvas.theme.ink).encode(
-        x=alt.X("most:Q"), text=alt.Text("value:Q", format=panel.value_format)
-    )
-    layers = [bar, text]
-    if any(record["most"] > record["least"] for record in panel.records):
-        spread = base.transform_filter("datum.most > datum.least")
-        rule = spread.mark_rule(color=canvas.theme.ink, strokeWidth=1.5)
-        layers.insert(1, rule.encode(x="least:Q", x2="most:Q"))
+    named = text.encode(x=alt.X("most:Q"), text="label:N")
+    if not has_runs:
+        bar = middle.mark_bar(height={"band": 0.7})
+        layers = [bar.encode(x=value, color=color, tooltip=tooltip), named]
+        return _figure(layers, panel, identity, canvas, BAR_HEIGHT * len(panel.series))
+    spread = middle.mark_rule(strokeWidth=2, opacity=0.45)
+    dots = base.transform_filter("isValid(datum.run)").mark_point(size=46, strokeWidth=1.6)
+    median = middle.mark_tick(thickness=2.5, height={"band": 0.7})
+    layers = [
+        spread.encode(x=alt.X("least:Q", title=panel.y_title), x2="most:Q", color=color),
+        dots.encode(x=alt.X("run:Q", axis=_VALUES, scale=scale), color=color),
+        median.encode(x=value, color=color, tooltip=tooltip),
+        named,
+    ]
     return _figure(layers, panel, identity, canvas, BAR_HEIGHT * len(panel.series))
+
+
+_VALUES = alt.Axis(labelExpr=SHORT, tickCount=5)
 
 
 def _base(identity: str) -> alt.Chart:

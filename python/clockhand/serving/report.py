@@ -135,6 +135,7 @@ def _requests(samples: pl.DataFrame, theme: Theme) -> list[Panel]:
             "Requests per second",
             looks_of(list(kinds.values()), theme),
             _rates(samples, kinds),
+            is_since_last=True,
         ),
         Panel(
             "volume",
@@ -143,6 +144,7 @@ def _requests(samples: pl.DataFrame, theme: Theme) -> list[Panel]:
             "MiB per second",
             looks_of(list(volumes.values()), theme),
             _rates(samples, volumes, MIB),
+            is_since_last=True,
         ),
         Panel(
             "times",
@@ -199,6 +201,7 @@ def _written(samples: pl.DataFrame, theme: Theme) -> list[Panel]:
         "Pages per second",
         looks_of(list(places.values()), theme),
         _rates(samples, places),
+        is_since_last=True,
     )
     sizes = Panel(
         "batches",

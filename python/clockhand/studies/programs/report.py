@@ -150,6 +150,7 @@ def _timeline(samples: pl.DataFrame, gauges: pl.DataFrame, theme: Theme) -> list
             "Faults per second",
             looks_of(list(FAULTS.values()), theme),
             _rates(samples, FAULTS),
+            is_since_last=True,
         ),
         Panel(
             "transfers",
@@ -158,6 +159,7 @@ def _timeline(samples: pl.DataFrame, gauges: pl.DataFrame, theme: Theme) -> list
             "Pages per second",
             looks_of(list(TRANSFERS.values()), theme),
             _rates(samples, TRANSFERS),
+            is_since_last=True,
         ),
     ]
     for key, ending, title in (
@@ -233,6 +235,9 @@ def _bars(rows: pl.DataFrame, looks: Sequence[Series]) -> list[Panel]:
             }
             for (policy,), group in rows.group_by("policy", maintain_order=True)
         ]
+        if rows["policy"].is_duplicated().any():
+            runs = rows.select("policy", name).iter_rows()
+            records += [{"series": printable(policy), "run": value} for policy, value in runs]
         bars = [Series(look.name, look.color, SOLID) for look in looks]
         panels.append(Panel(name, title, caption, title, bars, records, value_format))
     return panels
