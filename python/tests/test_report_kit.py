@@ -308,6 +308,8 @@ def test_traces_are_called_by_their_base_names_or_with_folders_that_tell_them_ap
     assert base_names(["/a/b/c.parquet"]) == {"/a/b/c.parquet": "c.parquet"}
     found = base_names(["/a/x/t.csv", "/a/y/t.csv", "s3://bucket/q/u.csv"])
     assert list(found.values()) == ["x/t.csv", "y/t.csv", "u.csv"]
+    settings = base_names(["/a/t.csv (share 1/4)", "/a/t.csv (share 1/2)"])
+    assert list(settings.values()) == ["t.csv (share 1/4)", "t.csv (share 1/2)"]
     recipe = "zipf:pages=100,write_share=1/4"
     assert base_names([recipe, "t.csv", "a/t.csv"]) == {
         recipe: recipe, "t.csv": "t.csv", "a/t.csv": "a/t.csv",

@@ -175,6 +175,22 @@ def test_a_dataset_of_any_study_is_reported_without_its_experiment(
     assert len(rows) == case.cells * case.rows_of_cell
 
 
+def test_a_report_begins_with_what_was_asked_and_its_analyses(clockhand: Clockhand) -> None:
+    Path("e.toml").write_text(
+        'question = "Which one, <here>?"\nexpected = "The first."\n'
+        'traces = ["first.trace", "second.trace"]\n[ssd]\n'
+        'buffers = ["lru:total=8", "fab:total=8"]\nssds = "small"\n'
+        '[[analysis]]\ntitle = "Erases of each"\nvalue = "host_writes"\nrows = ["buffer"]\n'
+    )
+    run = clockhand("sweep", "e.toml", "--report", "r.html", "--tables", "t")
+    assert run.code == 0, run.err
+    page = Path("r.html").read_text()
+    head = page.partition('id="experiment"')[2].partition("</section>")[0]
+    assert "Which one, &lt;here&gt;?" in head and "The first." in head
+    assert "Erases of each" in head and "lru:total=8" in head
+    assert page.index('id="experiment"') < page.index('class="part"')
+
+
 def test_settings_that_differ_stand_in_parts_of_their_own(clockhand: Clockhand) -> None:
     Path("e.toml").write_text(
         f'{HEAD}[ssd]\nbuffers = "lru:total=8"\nssds = "small"\ndrain = [false, true]\n'

@@ -19,6 +19,7 @@ from typer.exceptions import TyperException
 
 from clockhand import completion
 from clockhand._engine import ClockhandError, UsageError, __version__
+from clockhand.command.defaults import with_defaults
 from clockhand.command.help import laid_out
 from clockhand.command.output import be_quiet, tell
 from clockhand.command.overwriting import check_overwriting, refuse_empty_values
@@ -126,6 +127,10 @@ def load(words: Sequence[str] = ()) -> list[Any]:
     return [import_module(f"{__name__}.{name}") for name in named or FILES]
 
 
+TAKING_DEFAULTS = {name for names in FILES.values() for name in names} - {"trace", "man"}
+"""The commands that take options from a project's file."""
+
+
 def run() -> int:
     """Run the command; the exit code."""
     if not isinstance(sys.stdout, io.TextIOWrapper):
@@ -138,7 +143,9 @@ def run() -> int:
         if install_for_named_shell(words):
             return 0
         refuse_empty_values(words)
-        code = whole_command(words)(standalone_mode=False)
+        whole = whole_command(words)
+        sys.argv[1:] = with_defaults(words, TAKING_DEFAULTS)
+        code = whole(standalone_mode=False)
         sys.stdout.flush()
     except TyperException as error:
         return _wrong_usage(error)

@@ -30,7 +30,7 @@ from clockhand.study.facts import printable
 from clockhand.study.files import check_places, refuse_overwriting
 from clockhand.sweep import Dataset, analyse, read_experiment, run_sweep
 from clockhand.sweep.layout import PAGES, Layout, files_of
-from clockhand.sweep.run import SweepWatch, reported
+from clockhand.sweep.run import SweepWatch, asked, reported
 from clockhand.sweep.tables import Table, table_files
 
 TABLES: Mapping[str, Callable[[Any, Console], None]] = {
@@ -124,7 +124,8 @@ def _sweep(
     ]
     files = {} if tables is None else table_files(tables, made, sweep.facts)
     if report is not None:
-        files |= sweep.reported().report_files(report, None, marked)
+        result = sweep.reported(asked(read, made))
+        files |= result.report_files(report, None, marked)
     print_for_people = partial(_print_analyses, made, sweep.rows, sweep.facts, read.layout)
     deliver(read.layout.shown(sweep.rows), format, out, print_for_people, files, tables)
 

@@ -227,14 +227,19 @@ def base_names(names: Iterable[str]) -> dict[str, str]:
 
     Recipes and other names that are no files stay as they are.
     """
-    parts = {name: [name] if _RECIPE.match(name) else name.split("/") for name in names}
+    # Behind the name of a file there may be settings in brackets.
+    split = {name: name.partition(" (") for name in names}
+    parts = {
+        name: ([file] if _RECIPE.match(file) else file.split("/"), behind)
+        for name, (file, _, behind) in split.items()
+    }
     short: dict[str, str] = {}
-    for name, folders in parts.items():
-        others = [other for other in parts.values() if other != folders]
+    for name, (folders, behind) in parts.items():
+        others = [it for it, its in parts.values() if it != folders and its == behind]
         kept = 1
-        while kept < len(folders) and any(other[-kept:] == folders[-kept:] for other in others):
+        while kept < len(folders) and any(it[-kept:] == folders[-kept:] for it in others):
             kept += 1
-        short[name] = "/".join(folders[-kept:]) or name
+        short[name] = ("/".join(folders[-kept:]) or split[name][0]) + "".join(split[name][1:])
     return short
 
 
