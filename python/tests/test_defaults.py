@@ -62,3 +62,10 @@ def test_what_makes_no_sense_is_told(
     done = clockhand("simulate", "t.trace", "--policy", "lru", "--frames", "2")
     assert done.code == 2
     assert said in done.err
+
+
+def test_missing_options_are_told_together(clockhand: Clockhand) -> None:
+    done = clockhand("serve")
+    assert done.code == 2
+    assert "Missing options '--buffer' and '--disk' (see: clockhand serve --help)" in done.err
+    assert "Missing option '--disk'" in clockhand("serve", "--buffer", "lru:total=8").err

@@ -26,6 +26,7 @@ from clockhand.command.overwriting import check_overwriting, refuse_empty_values
 from clockhand.completion.shells import install_for_named_shell
 from clockhand.study.calls import serve_the_command
 from clockhand.study.own_policies import raised_by
+from clockhand.study.phrases import all_of
 
 FILES = {
     "pages": ("simulate",),
@@ -237,8 +238,23 @@ def _wrong_usage(error: TyperException) -> int:
     reason = " ".join(message.split()).replace("Value error, ", "").removesuffix(".")
     for words, plain in PLAIN_WORDS.items():
         reason = reason.replace(words, plain)
+    missing = [] if context is None else _missing(error, context.command.params)
+    if len(missing) > 1:
+        reason = f"Missing options {all_of(repr(option) for option in missing)}"
     command = "clockhand" if context is None else context.command_path
     return _fail(f"{reason} (see: {command} --help)", error.exit_code)
+
+
+def _missing(error: TyperException, params: Sequence[Any]) -> list[str]:
+    """Return all required options that are not given, if one of them is what is wrong."""
+    if getattr(error, "param", None) is None or "Missing option" not in error.format_message():
+        return []
+    words = {word.partition("=")[0] for word in sys.argv[1:]}
+    return [
+        str(param.opts[0])
+        for param in params
+        if param.required and param.param_type_name == "option" and not words & set(param.opts)
+    ]
 
 
 def _about_writing(error: OSError) -> str:
