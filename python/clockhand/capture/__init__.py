@@ -47,8 +47,8 @@ class Process:
         command: The program and its arguments.
 
         end: ``"exit"``; ``"signal"`` if a signal ended it; ``"exec"`` if it became another program,
-            whose references are a stream of their own. ``"cut"`` if it was killed at once, or still
-            ran when the command had ended.
+            whose references are a stream of their own. Or ``"cut"`` if it was killed at once, or
+            still ran when the command had ended.
 
         exit_code: Its exit code where it exited.
 

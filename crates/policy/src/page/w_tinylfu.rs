@@ -17,7 +17,7 @@
 //!
 //! *The sketch* has four rows of `w` counters from 0 to 15, where `w` is four times the smallest power of two
 //! that is not below the number of frames, and at least 16. A page's counter in row `i` (1 to 4) is the
-//! number `h mod w`, where `h` is the `i`-th output of SplitMix64 (see `random`) seeded with the page's rank
+//! number `h mod w`. There `h` is the `i`-th output of SplitMix64 (see `random`) seeded with the page's rank
 //! among the pages of the trace, from 0, in the order of stream and address. The seed is not the address. A
 //! page's count is the smallest of its four counters. Each reference is an addition: it adds 1 to those of
 //! the four that are below 15, before anything else on a hit and after everything else on a fault; reading a
