@@ -60,16 +60,17 @@ def verdicts() -> list[str]:
 
 
 def headlines() -> list[str]:
-    """Return what each paper says, in how many readings it holds, with the best and the worst."""
+    """Return what a paper says in several readings: in how many it holds, the best, the worst."""
     body = []
     for name, folder in SETS.items():
         if (RESULTS / folder / "statements.csv").exists():
             rows = rows_of(RESULTS / folder / "statements.csv")
-            for row in rows:
+            for row in (row for row in rows if not row["holds"].endswith(" 1 reading")):
                 ends = [(row[key] or "").partition(";")[0] for key in ("best", "worst")]
                 head = f"{name}: `{row['statement']}`"
-                body.append([head, row["paper"] or "", row["holds"], *ends])
-    return markdown(["statement", "the paper", "holds in", "best", "worst"], body)
+                holds = row["holds"].removesuffix(" readings")
+                body.append([head, row["paper"] or "", holds, *ends])
+    return markdown(["statement", "the paper", "holds in readings", "best", "worst"], body)
 
 
 def locality() -> list[str]:
