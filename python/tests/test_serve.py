@@ -303,6 +303,10 @@ def test_a_program_finds_the_disk_and_its_exit_code_is_the_commands(
     assert "--report page.html" in re.sub("</?span>", "", (tmp_path / "page.html").read_text())
     assert done.out.startswith(b"nbd+unix:///?socket=")
     assert pl.read_csv(tmp_path / "row.csv")["buffer"].to_list() == ["fab:total=16"]
+    # What a shell makes of "$NBD_URI", which it does not know, and of '$NBD_URI'.
+    for written in ("", "$NBD_URI"):
+        done = clockhand("serve", *words, "--", "echo", "disk", written)
+        assert done.out.startswith(b"disk nbd+unix:///?socket="), written
     done = clockhand("serve", *words, "--", "no-such-program")
     assert done.code == 1
     assert "no-such-program" in done.err

@@ -233,14 +233,20 @@ class Session:
             self._look()
 
     def _run(self, command: list[str]) -> int:
-        """Run a program that finds the disk in its environment; its exit code, as a shell's."""
+        """Run a program that finds the disk in its environment; its exit code, as a shell's.
+
+        The shell that started us has no NBD_URI: its "$NBD_URI" is an empty argument, which stands
+        for the address, as '$NBD_URI' does.
+        """
         environment = {
             **os.environ,
             "NBD_URI": self._server.uri,
             "NBD_SOCKET": str(self._server.socket),
         }
         try:
-            self._program = subprocess.Popen(command, env=environment)
+            address = dict.fromkeys(("", "$NBD_URI"), self._server.uri)
+            arguments = [address.get(word, word) for word in command]
+            self._program = subprocess.Popen(arguments, env=environment)
         except OSError as error:
             raise ClockhandError(f"{command[0]}: {error.strerror}; it was not started") from None
         if self._is_to_end:
