@@ -239,7 +239,8 @@ def test_the_command_writes_claims_tables_and_a_page(
     ):  # fmt: skip
         assert words in page
     assert {path.name for path in (tmp_path / "tables").iterdir()} == {
-        "claims.csv", "rows.csv", "ablation.csv", "timed.csv", "timed-verdicts.csv",
+        "claims.csv", "statements.csv", "rows.csv", "ablation.csv", "timed.csv",
+        "timed-verdicts.csv",
     }  # fmt: skip
     claims = pl.read_json(tmp_path / "claims.json")
     assert len(claims) == 20 and set(claims["counted"]) == {"yes", "no, true by construction"}

@@ -26,7 +26,8 @@ import sys
 for name in {libraries}:
     sys.modules[name] = None
 from clockhand.start import main
-sys.exit(main())"""
+sys.exit(main())
+"""
 
 
 WITHOUT = without(*DRAWING)

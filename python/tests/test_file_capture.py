@@ -86,7 +86,8 @@ def test_reading_and_writing_calls_match_to_the_byte(clockhand: Clockhand, tmp_p
             os.read(other, 2)
             os.read(file, 3)
             os.close(file)
-            os.read(other, 4)"""),
+            os.read(other, 4)
+        """),
     )
     assert events(clockhand, tmp_path) == {
         "plain": [
@@ -116,7 +117,8 @@ def test_calls_that_move_bytes_between_files_match(clockhand: Clockhand, tmp_pat
                 assert os.copy_file_range(source, copied, 80, offset_src=8990) == 10
                 assert os.copy_file_range(source, copied, 5) == 5
             except OSError as error:
-                print("no copy_file_range:", error)"""),
+                print("no copy_file_range:", error)
+        """),
     )
     found = events(clockhand, tmp_path)
     assert found["from"][:4] == ["length 9000", "cr 100 50", "cr 0 60", "cr 60 70"]
@@ -146,7 +148,8 @@ def test_syncs_lengths_names_and_ends_are_events(clockhand: Clockhand, tmp_path:
             os.close(c); os.rename("link/c", "d"); os.rename("d", "e"); os.unlink("e")
             f = new("f"); mapped = mmap.mmap(f, 8192); mapped[0] = 1; mapped.flush()
             os.unlink("f"); os.close(f); os.write(a, b"1"); mapped.close(); os.write(a, b"2")
-            g = new("g"); os.close(g); os.open("g", os.O_WRONLY | os.O_TRUNC)"""),
+            g = new("g"); os.close(g); os.open("g", os.O_WRONLY | os.O_TRUNC)
+        """),
     )
     found = events(clockhand, tmp_path)
     assert found["a"] == [
@@ -177,7 +180,8 @@ def test_direct_io_is_told_apart(clockhand: Clockhand, tmp_path: Path) -> None:
         os.writev(file, [block])
         os.preadv(file, [memoryview(block)[:4096]], 4096)
         fcntl.fcntl(file, fcntl.F_SETFL, 0)
-        os.pread(file, 10, 0)"""
+        os.pread(file, 10, 0)
+    """
     run = clockhand("trace", "capture", "--files", "--out", "out.parquet", "--", *python(script))
     if "no O_DIRECT" in run.err:
         pytest.skip("the file system knows no O_DIRECT")
@@ -212,7 +216,8 @@ def test_threads_share_offsets_and_children_have_copies(
             os.read(file, 60)
             reading = [sys.executable, "-S", "-E", "-c", "import os; os.read(0, 20)"]
             subprocess.run(reading, stdin=file)
-            os.read(file, 30)"""),
+            os.read(file, 30)
+        """),
     )
     expected = [f"cr {place} 1" for place in range(400)]
     assert events(clockhand, tmp_path)["input"] == [
@@ -256,7 +261,8 @@ def test_descriptors_that_ioctl_keeps_or_closes_are_known_in_the_next_program(
             fcntl.ioctl(closed, termios.FIONCLEX)
             fcntl.ioctl(closed, termios.FIOCLEX)
             script = f"import os; os.write({kept}, b'yz')"
-            os.execv(sys.executable, [sys.executable, "-S", "-E", "-c", script])"""),
+            os.execv(sys.executable, [sys.executable, "-S", "-E", "-c", script])
+        """),
     )
     found = events(clockhand, tmp_path)
     assert found["kept"] == ["length 0", "cw 0 1", "cw 1 2", "delete"]
@@ -339,7 +345,8 @@ def test_signals_reach_the_program(clockhand: Clockhand, tmp_path: Path) -> None
             file = os.open("got", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             for number in (signal.SIGUSR1, signal.SIGRTMIN + 2):
                 signal.signal(number, lambda number, _: os.write(file, b"s" * number))
-                os.kill(os.getpid(), number)"""),
+                os.kill(os.getpid(), number)
+        """),
     )
     real_time = signal.SIGRTMIN + 2
     assert events(clockhand, tmp_path)["got"] == [
@@ -402,7 +409,8 @@ def test_a_program_is_not_told_fewer_processors_than_it_has(
             stop_often()
             os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
             stop_often()
-            note("chosen")"""),
+            note("chosen")
+        """),
     )
     own = sorted(os.sched_getaffinity(0))
     for name in ("alone", "thread", "child"):

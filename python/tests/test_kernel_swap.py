@@ -42,7 +42,8 @@ HUNGRY = """
 block = bytearray(48 << 20)
 block[::4096] = bytes(range(256)) * 48
 for _ in range(3):
-    assert sum(block[::4096]) == 48 * sum(range(256))"""
+    assert sum(block[::4096]) == 48 * sum(range(256))
+"""
 
 
 @pytest.fixture
@@ -178,7 +179,8 @@ import mmap, time
 file = open({str(tmp_path / "cold")!r}, "rb")
 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 sum(mapped[::4096])
-time.sleep(0.3)"""
+time.sleep(0.3)
+"""
     charged: list[int] = []
     cached: list[int] = []
 
@@ -241,7 +243,8 @@ from clockhand.studies.programs.memory_group import memory_group
 from clockhand.studies.programs.watched_program import run_program
 with memory_group() as group, kernel_swap(Path("swap.img"), 1 << 20) as path:
     print(group.folder, path, flush=True)
-    run_program(["sleep", "60"], before=group.join)"""
+    run_program(["sleep", "60"], before=group.join)
+"""
 
 
 def test_what_a_killed_run_leaves_is_removed_by_the_next_and_what_is_in_use_stays(

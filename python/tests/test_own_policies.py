@@ -40,7 +40,8 @@ class Lru:
     def hit(self, frame, is_write, frames):
         self.order.move_to_end(frame)
     def dropped(self, frame, frames):
-        del self.order[frame]"""
+        del self.order[frame]
+"""
 
 FIFO = """
 class Fifo:
@@ -55,7 +56,8 @@ class Fifo:
     def loaded(self, frame, page, is_write, frames):
         self.queue.append(frame)
     def dropped(self, frame, frames):
-        self.queue.remove(frame)"""
+        self.queue.remove(frame)
+"""
 
 
 def pages_of(count: int, distinct: int) -> list[int]:
@@ -116,7 +118,8 @@ class Mine:
     def __init__(self, frames, seed):
         self.numbers = random.Random(seed)
     def choose_victim(self, frames):
-        return self.numbers.randrange(len(frames))"""
+        return self.numbers.randrange(len(frames))
+"""
     mine = f"{saved(tmp_path, source)}:Mine"
     first = clockhand.simulate(TRACE, policies=[mine], frames=30, limit=20_000, seed=3)
     again = clockhand.simulate(TRACE, policies=[mine], frames=30, limit=20_000, seed=3)
@@ -367,7 +370,8 @@ def test_a_sweep_computes_an_edited_policy_anew(tmp_path: Path, trace: Path) -> 
         expected = "It does."
         traces = ["{trace}"]
         policies = ["{mine}:Fifo", "clock"]
-        frames = [4, 8]""")
+        frames = [4, 8]
+        """)
     )
     dataset = tmp_path / "dataset"
 
@@ -425,7 +429,8 @@ class Oracle:
     def choose_victim(self, frames):
         return self.newest
     def loaded(self, frame, page, is_write, frames):
-        self.newest = frame"""
+        self.newest = frame
+"""
     loop = tmp_path / "loop.txt"
     loop.write_text("".join(f"{page * 4096:08x} R\n" for page in range(30)) * 40)
     oracle = f"{saved(tmp_path, source)}:Oracle"
@@ -463,7 +468,8 @@ class Mine:
     def choose_victim(self, frames):
         open({str(started)!r}, "w").close()
         while True:
-            pass"""
+            pass
+"""
     words = [EXECUTABLE, "simulate", trace, "--policy", f"{saved(tmp_path, source)}:Mine,clock"]
     process = subprocess.Popen(
         [*words, "--frames", "4"], stdout=subprocess.PIPE, stderr=subprocess.PIPE

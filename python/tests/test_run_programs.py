@@ -47,7 +47,8 @@ insert into t select i, 'word' || (i * 7919 % 100003) || hex(zeroblob(60)), i * 
 create index by_word on t(word);
 update t set weight = weight + 1 where id % 3 = 0;
 select weight, count(*), max(word) from t group by weight order by 3 desc limit 50;
-select sum(weight), min(word), max(word) from t;"""
+select sum(weight), min(word), max(word) from t;
+"""
 # 4 MiB, in parts that are written, thrown away and made again.
 PYTHON_PROGRAM = """
 import hashlib, random
@@ -59,7 +60,8 @@ for step in range(250):
         parts[first][step] ^= parts[second][step + 1]
     else:
         parts[first] = bytearray(reversed(parts[second]))
-print(*(hashlib.sha256(part).hexdigest() for part in parts), sep="\\n")"""
+print(*(hashlib.sha256(part).hexdigest() for part in parts), sep="\\n")
+"""
 # Takes turns with its pager, starts a thread and a process, and says on how many processors each
 # may run; then it chooses one processor, and all again.
 PROCESSORS = """
@@ -95,7 +97,8 @@ for _ in range(3):
     work()
     print(processors(os.getpid(), os.getpid()))
 may_end.set()
-child.kill()"""
+child.kill()
+"""
 # Children by fork and by fork of children change their copies of 2 MiB; all must see their own.
 FORKS = """
 import os, sys, zlib
@@ -123,7 +126,8 @@ def first():
     return f"{below} child {zlib.crc32(memory)}"
 print(child(first), zlib.crc32(memory))
 change(7)
-print(child(first), zlib.crc32(memory))"""
+print(child(first), zlib.crc32(memory))
+"""
 # Other programs by posix_spawn, by vfork and by the interpreter's own means, with memory in use.
 SPAWNS = """
 import multiprocessing, os, subprocess, sys, zlib
@@ -138,7 +142,8 @@ if __name__ == "__main__":
     os.system(f"sort {sys.argv[1]} | tail -n 2")
     multiprocessing.set_start_method("spawn")
     with multiprocessing.Pool(1) as pool:
-        print(pool.map(checksum, [b"a", b"bc"]), zlib.crc32(memory))"""
+        print(pool.map(checksum, [b"a", b"bc"]), zlib.crc32(memory))
+"""
 # The program starts itself again three times, the last time as a shell's child.
 EXECS = """
 import os, sys, zlib
@@ -149,7 +154,8 @@ if turn < 2:
     os.execv(sys.executable, [sys.executable, sys.argv[0], str(turn + 1)])
 if turn == 2:
     os.execlp("sh", "sh", "-c", f"(exec '{sys.executable}' '{sys.argv[0]}' 3); echo $?")
-sys.exit(7)"""
+sys.exit(7)
+"""
 PIPELINE = """
 sort lines.txt | sed 's/1/x/' | sort -k2 > sorted.txt
 for turn in 1 2; do (head -n $turn sorted.txt; exit $turn) || echo "code $?"; done
@@ -165,7 +171,8 @@ while True:
     for page in range(1024):
         memory[page * 4096] = turn
     if any(memory[page * 4096] != turn for page in range(1024)):
-        print("wrong memory", flush=True)"""
+        print("wrong memory", flush=True)
+"""
 TINY = ["--memory", "1MiB"]
 # Four threads at once, each on its own quarter of a memory, and all on one part of it.
 THREADS = """
@@ -180,7 +187,8 @@ def work(thread):
 threads = [threading.Thread(target=work, args=(thread,)) for thread in range(4)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
-print(zlib.crc32(memory), zlib.crc32(shared))"""
+print(zlib.crc32(memory), zlib.crc32(shared))
+"""
 
 
 def lines(folder: Path, count: int) -> Path:
@@ -507,7 +515,8 @@ def test_a_fork_that_was_refused_is_not_waited_for(clockhand: Clockhand) -> None
         import os, time
         child = os.fork()
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-        time.sleep(12)"""
+        time.sleep(12)
+    """
     swap = ["--swap", "swap.img", "--swap-limit", "1MiB"]
     words = ["--policy", "clock", "--memory", "64MiB", *swap, "--no-simulate"]
     run = clockhand("run", *words, "--", SYSTEM_PYTHON, "-c", script)
@@ -544,7 +553,8 @@ def test_hundreds_of_short_programs_on_busy_processors_all_end(
             wait $last
         done
         kill $first $second
-        wait"""
+        wait
+    """
     words = ["--policy", "car", "--frames", "64", "--swap-in-ram", "--no-simulate"]
     run = clockhand("run", *words, "--out", "rows.json", "--", "sh", "-c", script, timeout=300)
     assert run.code == 0, run.err

@@ -258,7 +258,8 @@ def test_the_command_prints_verdicts_and_writes_page_and_tables(
     untested = claims.filter(pl.col("verdict") == "not testable here")["claim"]
     assert set(untested) == {f"faults-{workload}" for workload in WORKLOADS}
     assert {path.name for path in (tmp_path / "t").iterdir()} == {
-        "claims.csv", "fastest-page-size.csv", "mobile.csv", "mobile-tlb.csv", "required-hits.csv",
+        "claims.csv", "statements.csv", "fastest-page-size.csv", "mobile.csv", "mobile-tlb.csv",
+        "required-hits.csv",
         "rows.csv", "servers.csv",
     }  # fmt: skip
     page = (tmp_path / "p.html").read_text()

@@ -1,6 +1,6 @@
 """``clockhand sweep`` and ``report``: experiments as files, and what their datasets hold."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -29,8 +29,9 @@ from clockhand.command.progress import Lines, progress_bar
 from clockhand.study.facts import printable
 from clockhand.study.files import check_places, refuse_overwriting
 from clockhand.sweep import Dataset, analyse, read_experiment, run_sweep
+from clockhand.sweep.experiment import Experiment
 from clockhand.sweep.layout import PAGES, Layout, files_of
-from clockhand.sweep.run import SweepWatch, asked, reported
+from clockhand.sweep.run import SweepWatch, reported
 from clockhand.sweep.tables import Table, table_files
 
 TABLES: Mapping[str, Callable[[Any, Console], None]] = {
@@ -124,7 +125,7 @@ def _sweep(
     ]
     files = {} if tables is None else table_files(tables, made, sweep.facts)
     if report is not None:
-        result = sweep.reported(asked(read, made))
+        result = sweep.reported(_asked(read, made))
         files |= result.report_files(report, None, marked)
     print_for_people = partial(_print_analyses, made, sweep.rows, sweep.facts, read.layout)
     deliver(read.layout.shown(sweep.rows), format, out, print_for_people, files, tables)
@@ -200,3 +201,22 @@ def sweep_progress() -> Iterator[SweepWatch | None]:
             progress.update(task, description=printable(trace), completed=done, total=total)
 
         yield watch
+
+
+def _asked(experiment: Experiment, tables: Iterable[Table]) -> dict[str, Any]:
+    """Return what an experiment asks, what its author expects and its analyses, for a report."""
+    from clockhand.report.table import plain_table
+
+    return {
+        "question": experiment.question,
+        "expected": experiment.expected,
+        "analyses": [
+            {
+                "title": table.title,
+                "columns": [(it.heading, it.numeric) for it in shown.columns],
+                "rows": shown.rows,
+            }
+            for table in tables
+            for shown in [plain_table(table.content, {})]
+        ],
+    }

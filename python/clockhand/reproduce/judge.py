@@ -258,13 +258,15 @@ def _readings(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         for readings in itertools.product(*_choices(content, claim)):
             keys = (claim["key"], *(reading.get("key", "") for reading in readings))
             whole = {**content.get("defaults", {}), **shared, **claim}
+            texts = [one["reading"] for one in readings if "reading" in one]
+            texts = texts or [whole.get("reading", "")]
             for reading in readings:
                 whole |= reading
             yield {
                 **whole,
                 "key": "-".join(key for key in keys if key),
                 "statement": whole.get("statement", claim["key"]),
-                "reading": "; ".join(one["reading"] for one in readings if "reading" in one),
+                "reading": "; ".join(texts),
             }
 
 

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -21,7 +21,6 @@ from clockhand.sweep.lacking import keys_of, task_of
 from clockhand.sweep.layout import Cell, Layout, files_of
 from clockhand.sweep.reading import LastTrace
 from clockhand.sweep.settings import with_settings_named
-from clockhand.sweep.tables import Table
 from clockhand.sweep.task import Computed, Key, Run, Task, trace_sha256
 
 SECONDS_BETWEEN_PARTS = 2.0
@@ -58,29 +57,10 @@ class Sweep:
     def reported(self, asked: Mapping[str, Any] | None = None) -> Any:
         """Return the rows as the study's own result, with its report.
 
-        ``asked`` is what :func:`asked` gives, for the head of the report.
+        ``asked`` is the question, what is expected and the analyses, for the head of the report.
         """
         facts = self.facts if asked is None else {**self.facts, "experiment": asked}
         return reported(self.rows, facts, self.layout)
-
-
-def asked(experiment: Experiment, tables: Iterable[Table]) -> dict[str, Any]:
-    """Return what an experiment asks, what its author expects and its analyses, for a report."""
-    from clockhand.report.table import plain_table
-
-    return {
-        "question": experiment.question,
-        "expected": experiment.expected,
-        "analyses": [
-            {
-                "title": table.title,
-                "columns": [(it.heading, it.numeric) for it in shown.columns],
-                "rows": shown.rows,
-            }
-            for table in tables
-            for shown in [plain_table(table.content, {})]
-        ],
-    }
 
 
 def reported(rows: pl.DataFrame, facts: Any, layout: Layout) -> Any:
