@@ -103,7 +103,9 @@ pub struct TraceReader {
 impl TraceReader {
     /// Opens a trace file, or standard input for `-`, and finds its compression and format.
     ///
-    /// # Errors When the file cannot be read, is empty, or is not a trace in the format asked for
+    /// # Errors
+    ///
+    /// When the file cannot be read, is empty, or is not a trace in the format asked for
     /// or in any known one. Also when the cache has an impossible shape, or the trace holds no
     /// processor accesses to put through it.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self, TraceError> {

@@ -160,9 +160,10 @@ def in_python(
 ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
     """Have a function name what was meant by an unknown keyword, and its own keywords in errors.
 
-    Args: declared: The arguments behind its ``**``, for its signature and its docstring. renamed:
-    Words for options that the function does not take as keywords, by the options' names with
-    underscores.
+    Args:
+        declared: The arguments behind its ``**``, for its signature and its docstring.
+        renamed: Words for options that the function does not take as keywords, by the options'
+            names with underscores.
     """
 
     def decorated(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:

@@ -120,8 +120,10 @@ def fetched(address: str, watch: Watch | None = None) -> Fetched:
         address: The file's address.
         watch: Called now and then with ``"downloading"`` and the bytes.
 
-    Raises: UsageError: it is not an address that can be read. ClockhandError: a package is missing,
-    the file cannot be read, changes during the download, or does not fit on the disk.
+    Raises:
+        UsageError: it is not an address that can be read.
+        ClockhandError: a package is missing, the file cannot be read, changes during the download,
+            or does not fit on the disk.
     """
     system, path = _opened(address)
     with _named_in_errors(address):

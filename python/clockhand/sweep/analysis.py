@@ -158,8 +158,9 @@ def analyse(rows: pl.DataFrame, analysis: Analysis, layout: Layout = PAGES) -> p
         analysis: What is to be made of them.
         layout: The study that they are of.
 
-    Returns: A row per combination of ``analysis.rows``, in order of first occurrence. Cells without
-    a value are left out of the summary, which is null if nothing is left.
+    Returns:
+        A row per combination of ``analysis.rows``, in order of first occurrence. Cells without a
+        value are left out of the summary, which is null if nothing is left.
     """
     value = pl.col(analysis.value).cast(pl.Float64)
     rows = layout.shown(rows).with_columns(layout.label)

@@ -279,10 +279,11 @@ class Trace:
             watch: Called now and then with the progress; a bar is shown if not given, and nothing
                 with ``False``.
 
-        Returns: Format, hash, requests, the first of them as they are understood, sizes in bytes,
-        page references, footprint in pages, streams with their counts, and span in nanoseconds.
-        Also skipped records with the first three reasons, requests that a part leaves out, notes
-        and labels.
+        Returns:
+            Format, hash, requests, the first of them as they are understood, sizes in bytes, page
+            references, footprint in pages, streams with their counts, and span in nanoseconds. Also
+            skipped records with the first three reasons, requests that a part leaves out, notes and
+            labels.
 
         Raises:
             UsageError: the page size is not a power of two, or the format is unknown.

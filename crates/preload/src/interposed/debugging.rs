@@ -54,7 +54,9 @@ unsafe extern "C" fn ptrace(
 
 /// Moves one word from or to the memory of another process; `None` if it could not.
 ///
-/// # Safety As for `process_vm_readv` and `process_vm_writev`; `number` names one of the two.
+/// # Safety
+///
+/// As for `process_vm_readv` and `process_vm_writev`; `number` names one of the two.
 unsafe fn of_process(
     number: c_long,
     process: c_int,

@@ -42,7 +42,9 @@ pub(super) unsafe extern "C" fn mremap(
 
 /// Resizes or moves what is not paged but lies in the memory, where nothing of others comes instead.
 ///
-/// # Safety As for `mremap`, which takes these arguments.
+/// # Safety
+///
+/// As for `mremap`, which takes these arguments.
 unsafe fn remap_foreign(arguments: [usize; 6]) -> Result<usize> {
     let [address, bytes, new_bytes, flags, ..] = arguments;
     let whole = |bytes: usize| bytes.next_multiple_of(PAGE_BYTES);

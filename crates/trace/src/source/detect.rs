@@ -10,8 +10,10 @@ use crate::source::Source;
 
 /// The one format that fits the head of the trace best.
 ///
-/// # Errors Errors are [`TraceError::Unrecognized`] when none fits, and [`TraceError::Ambiguous`]
-/// when several fit equally well. Formats that share their columns differ in units: a guess would
+/// # Errors
+///
+/// [`TraceError::Unrecognized`] when none fits, and [`TraceError::Ambiguous`] when several fit
+/// equally well. Formats that share their columns differ in units: a guess would
 /// silently give wrong addresses. [`TraceError::Doubtful`] means that a format without a mark fits,
 /// but its columns are not what they should be.
 pub(crate) fn detect(source: &Source) -> Result<&'static Format, TraceError> {
@@ -71,7 +73,8 @@ fn first_request(format: &Format, source: &Source) -> Option<Request> {
     let mut head = Source::from_bytes(source.file(), source.head().to_vec(), limit_bytes).ok()?;
     let mut output = Output { assume_reads: true, ..Output::default() };
     let mut decoder = (format.open)(&mut head, &mut output).ok()?;
-    while output.requests.is_empty() && decoder.decode(&mut head, &mut output).ok()? {}
+    // The head may end within a record, whose error is none of the first request's.
+    while output.requests.is_empty() && decoder.decode(&mut head, &mut output).unwrap_or(false) {}
     output.requests.first().copied()
 }
 

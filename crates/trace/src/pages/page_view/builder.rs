@@ -296,7 +296,9 @@ impl PageViewBuilder {
 
     /// Refuses a trace as soon as [`finish`](Self::finish) would have to: the rest need not be read.
     ///
-    /// # Errors [`TraceError::TooMuchMemory`], or [`TraceError::Interrupted`] if the receiver of the
+    /// # Errors
+    ///
+    /// [`TraceError::TooMuchMemory`], or [`TraceError::Interrupted`] if the receiver of the
     /// [stream](Self::on_stream) is gone.
     pub fn check_room(&self) -> Result<(), TraceError> {
         if matches!(&self.sink, Some(Sink::Stream(sink)) if sink.is_closed()) {
