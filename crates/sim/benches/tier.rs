@@ -56,7 +56,7 @@ fn run(trace: &TraceInput, most_frames: u32, policy: &str, see: &str, cells: u32
     let options = TierOptions {
         fast_frames: Some(frames.join(",")),
         policy: vec![policy.to_owned()],
-        see: Some(see.to_owned()),
+        see: (see != "all").then(|| see.to_owned()),
         ..TierOptions::default()
     };
     let experiment = options.experiment(vec![trace.clone()], Some(1)).expect("an experiment");
