@@ -307,6 +307,9 @@ def _judged(
         **content.get("words", {}), **arguments, **_in_words(found.values, shown),
         "paper": "" if paper is None else _in_text(paper, shown), **found.words,
     }  # fmt: skip
+    words["interval"] = "–"
+    if found.values and "{interval}" in claim.get("found", ""):  # Slow for hundreds of cells.
+        words["interval"] = " to ".join(map(shown, interval(found.values)))
     text = {name: str(claim.get(name, "")).format_map(words) for name in (*TEXTS, "rule_text")}
     rule = [text["rule_text"]] if text["rule_text"] else [text["what"], sentence]
     return Claim(
@@ -355,9 +358,8 @@ def _in_words(values: Values, shown: Callable[[float], str]) -> dict[str, Any]:
         }
     mean = sum(values) / len(values)
     ends = {"least": shown(min(values)), "greatest": shown(max(values))}
-    low, high = map(shown, interval(values))
     counts = {"held": sum(map(bool, values)), "cases": len(values)}
-    return {**counts, **ends, "mean": shown(mean), "interval": f"{low} to {high}"}
+    return {**counts, **ends, "mean": shown(mean)}
 
 
 def claim_table(claims: Collection[Claim]) -> pl.DataFrame:
