@@ -59,7 +59,7 @@ fn msr_cut_is_not_guessed() {
     let Some(path) = shared_trace("msr_cut_rw_20_80.105.trace.xz") else { return };
     let refusal = TraceReader::open(path, &OpenOptions::default()).err().unwrap().to_string();
     assert!(refusal.contains("this could be disksim or heimdall-raw"), "{refusal}");
-    let readings = "the first request by disksim writes 2097152 bytes at byte 102720704512, by \
+    let readings = "the first request by disksim writes 2097152 bytes at byte 102720602112, by \
                     heimdall-raw writes 4096 bytes at byte 200626176";
     assert!(refusal.contains(readings), "{refusal}");
     assert!(refusal.contains("--trace-format"), "{refusal}");
