@@ -219,6 +219,7 @@ def test_the_kit_of_reports_never_opens_a_trace() -> None:
 
 
 NO_POLICIES = {
+    "report/paper.py": "the options of a theme",
     "sweep/tables.py": "the kernel's list of processors",
     "sweep/layout.py": "a device's file, whose name may have colons",
     "command/overwriting.py": "the same, of any option",

@@ -17,6 +17,7 @@ from clockhand.command.output import (
     print_table,
     share_text,
 )
+from clockhand.command.papers import Papers, facts_without_traces, for_papers
 from clockhand.command.reading import with_reading
 from clockhand.command.study import compared, print_intervals, run_shown, with_options
 from clockhand.studies.filecache.findings import BOUND, by_device, findings, group_label, groups
@@ -45,6 +46,7 @@ def register(app: typer.Typer) -> None:
 
 
 @with_reading
+@for_papers
 @with_options("filecache", needed=False)
 def _filecache(
     traces: Traces = None,
@@ -58,6 +60,7 @@ def _filecache(
     highlight: Highlight = None,
     *,
     reading: Reading,
+    papers: Papers,
 ) -> None:
     """Put a file cache in front of devices: does it pay, with which admission, after which hit?"""
     if not options["device"]:
@@ -69,17 +72,20 @@ def _filecache(
             raise UsageError("no trace is given; add a file, or --break-even, which needs none")
         if report or plots:
             raise UsageError("--report and --plots show a trace; add a file")
-        deliver(even, format, out, partial(_print_break_even, even), {})
+        shown = partial(_print_break_even, even)
+        files = papers.files(shown, facts_without_traces())
+        deliver(even, format, out, shown, files, papers.tables)
         return
     if options["capacity"] is None:
         raise UsageError("no capacity is given; add --capacity, such as --capacity 5%,20%")
     marked = check_highlight(highlight, _lines(options), report, plots)
     run = run_shown(FILE_CACHE, traces, options, jobs, reading)
-    files = run.report_files(report, plots, marked)
+    files = run.report_files(report, plots, marked, papers.theme)
     shown = partial(print_tables, run, even=even if only_break_even else None)
     if options["every"] is not None:
         shown = partial(print_intervals, run)
-    deliver(run.rows, format, out, shown, files, plots)
+    files |= papers.files(shown, run.facts)
+    deliver(run.rows, format, out, shown, files, plots, papers.tables)
 
 
 def _lines(options: Any) -> list[str]:

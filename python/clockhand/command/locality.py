@@ -19,6 +19,7 @@ from clockhand.command.output import (
     say,
     share_text,
 )
+from clockhand.command.papers import Papers, for_papers
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
 from clockhand.command.study import run_shown, with_options
@@ -60,6 +61,7 @@ def register(app: typer.Typer) -> None:
 
 
 @with_reading
+@for_papers
 @with_options("locality")
 def _locality(
     traces: Traces,
@@ -74,6 +76,7 @@ def _locality(
     plots: Plots = None,
     *,
     reading: Reading,
+    papers: Papers,
 ) -> None:
     """Show recency and frequency rankings of reads and writes, working sets and miss curves."""
     if rows == "window":
@@ -81,7 +84,15 @@ def _locality(
             raise UsageError("--rows window has no figures; leave --report and --plots out")
         check_outputs(out, None, None)
         _window(
-            traces, options["page_size"], options["device"], frames, memory, format, out, reading
+            traces,
+            options["page_size"],
+            options["device"],
+            frames,
+            memory,
+            format,
+            out,
+            reading,
+            papers,
         )
         return
     if frames is not None or memory is not None:
@@ -109,10 +120,12 @@ def _locality(
         else:
             print_table(name, found.table(name), console)
 
-    files = found.report_files(report, plots)
+    files = found.report_files(report, plots, paper=papers.theme)
+    files |= papers.files(print_for_people, found.facts)
     untabled = Untabled(columns=lambda: columns)
+    folders = (plots, papers.tables)
     deliver(
-        lambda: found.table(name), format, out, print_for_people, files, plots, untabled=untabled
+        lambda: found.table(name), format, out, print_for_people, files, *folders, untabled=untabled
     )
 
 
@@ -138,6 +151,7 @@ def _window(
     format: Format | None,
     out: Path | None,
     reading: Reading,
+    papers: Papers,
 ) -> None:
     """Predict the window of CFLRU."""
     from clockhand.studies.locality.window import predict_window  # It needs Polars.
@@ -155,7 +169,9 @@ def _window(
         )
     for warning in found.warnings:
         say(warning)
-    deliver(found.rows, format, out, partial(print_table, "window", found.rows), {}, None)
+    shown = partial(print_table, "window", found.rows)
+    files = papers.files(shown, found.facts)
+    deliver(found.rows, format, out, shown, files, papers.tables)
 
 
 def print_tables(found: Locality, console: Console) -> None:

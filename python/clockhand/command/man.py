@@ -75,7 +75,7 @@ def _text(text: str) -> str:
 
 def write(folder: Path) -> None:
     """Write all pages into a folder, which is made if absent."""
-    publish({folder / name: page.encode() for name, page in pages().items()}, folder=folder)
+    publish({folder / name: page.encode() for name, page in pages().items()}, folder)
 
 
 def main(words: list[str]) -> int:

@@ -2,7 +2,6 @@
 
 import io
 import json
-import math
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,6 +18,8 @@ from rich.table import Table
 from rich.text import Text
 
 from clockhand._engine import UsageError
+from clockhand.command.keeping import TableKeeper
+from clockhand.report.words import decimals_of
 from clockhand.study.columns import ColumnParts
 from clockhand.study.drawing import check_drawing
 from clockhand.study.facts import printable
@@ -125,6 +126,9 @@ def print_table(title: str, rows: "pl.DataFrame | Columns", into: Console | None
     else:
         columns = rows.to_dict(as_series=False)
         numeric = {name for name, kind in rows.schema.items() if kind.is_numeric()}
+    if isinstance(into, TableKeeper):
+        into.keep(title, columns, numeric)
+        return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     least_width = 0
     shown = [_column(values) for values in columns.values()]
@@ -348,16 +352,15 @@ def deliver(
     out: Path | None,
     print_for_people: Callable[[Console], None],
     files: Mapping[Path, Content],
-    folder: Path | None = None,
-    *,
+    *folders: Path | None,
     stderr: bool = False,
     untabled: Untabled = NONE_UNTABLED,
 ) -> None:
     """Publish files, the rows among them if they have one; else write the rows to standard output.
 
-    ``folder`` is one that some of the files stand in; it is made if absent. With ``stderr`` rows
-    without a file go to standard error: where standard output is another program's. ``untabled``
-    is that of :func:`encoded`.
+    ``folders`` are those that some of the files stand in; they are made if absent. With ``stderr``
+    rows without a file go to standard error: where standard output is another program's.
+    ``untabled`` is that of :func:`encoded`.
 
     Raises:
         UsageError: Parquet is asked for on a terminal.
@@ -365,8 +368,9 @@ def deliver(
     """
     written_as = format_for(format, out)
     of_rows = {} if out is None else {out: content(rows, written_as, print_for_people, untabled)}
-    publish({**files, **of_rows}, folder=folder)
-    _tell_written(files, folder)
+    within = [folder for folder in folders if folder is not None]
+    publish({**files, **of_rows}, *within)
+    _tell_written(files, within)
     if out is None:
         write_rows(rows, written_as, print_for_people, stderr=stderr, untabled=untabled)
     elif out.is_file():
@@ -381,18 +385,22 @@ def write_files(files: Mapping[Path, Content]) -> None:
         OSError: a file cannot be written; then none is.
     """
     publish(files)
-    _tell_written(files, None)
+    _tell_written(files, [])
 
 
-def _tell_written(files: Iterable[Path], folder: Path | None) -> None:
+def _tell_written(files: Iterable[Path], folders: Sequence[Path]) -> None:
     """Say what was written beside the rows; what went into a device or a pipe is seen there."""
-    within = [path for path in files if folder is not None and path.is_relative_to(folder)]
+    counts = dict.fromkeys(folders, 0)
     for path in files:
-        if path not in within and path.is_file():
+        folder = next((it for it in folders if path.is_relative_to(it)), None)
+        if folder is not None:
+            counts[folder] += 1
+        elif path.is_file():
             is_page = path.suffix.lower() == ".html"
             say(f"{path}: {'the report; open it in a browser' if is_page else 'written'}")
-    if within:
-        say(f"{folder}: {len(within):,} files")
+    for folder, count in counts.items():
+        if count:
+            say(f"{folder}: {count:,} {'file' if count == 1 else 'files'}")
 
 
 def share_in_words(share: float | None) -> str | None:
@@ -410,25 +418,13 @@ def share_text(column: str) -> "pl.Expr":
     return pl.when(pl.col(column) > 1).then(pl.lit("fits")).otherwise(share)
 
 
-LEAST_DECIMALS = 3
-MOST_DECIMALS = 6
-
-
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _column(values: Sequence[Any]) -> list[str]:
-    """Return the texts of a column: its numbers have as many decimals each, so that they align.
-
-    There are as many decimals as give the least of them three digits, and at most six.
-    """
-    decimals = LEAST_DECIMALS
-    floats = [abs(value) for value in values if isinstance(value, float)]
-    known = [value for value in floats if value and math.isfinite(value)]
-    if known:
-        digits = 2 - math.floor(math.log10(min(known)))
-        decimals = min(max(LEAST_DECIMALS, digits), MOST_DECIMALS)
+    """Return the texts of a column: its numbers have as many decimals each, so that they align."""
+    decimals = decimals_of(values)
     return [_shown(value, decimals) for value in values]
 
 

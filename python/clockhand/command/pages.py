@@ -34,6 +34,7 @@ from clockhand.command.output import (
     share_in_words,
 )
 from clockhand.command.own_policies import with_libraries
+from clockhand.command.papers import Papers, for_papers
 from clockhand.command.reading import with_reading
 from clockhand.command.study import compared, print_intervals, run_shown, with_options
 from clockhand.studies.pages.comparison import (
@@ -63,6 +64,7 @@ def register(app: typer.Typer) -> None:
 
 @with_libraries
 @with_reading
+@for_papers
 @with_options("pages")
 def _simulate(
     traces: Traces,
@@ -77,6 +79,7 @@ def _simulate(
     highlight: Highlight = None,
     *,
     reading: Reading,
+    papers: Papers,
 ) -> None:
     """Replay traces against policies and price every step with a device."""
     if gauges is None and options["gauge_every"] is not None:
@@ -89,7 +92,7 @@ def _simulate(
         options["gauge_every"] = 1
     reading = {**reading, "scratch": scratch}
     simulation = run_shown(PAGES, traces, options, jobs, reading)
-    files = simulation.report_files(report, plots, marked)
+    files = simulation.report_files(report, plots, marked, papers.theme)
     if gauges is not None:
         files[gauges] = encoded_gauges(simulation.gauges, gauges)
     records = simulation.records
@@ -98,8 +101,12 @@ def _simulate(
         if options["every"] is None
         else partial(print_intervals, simulation)
     )
+    files |= papers.files(print_for_people, simulation.facts)
     untabled = Untabled(records, lambda: rows_as_columns(kinds("pages"), records))
-    deliver(lambda: simulation.rows, format, out, print_for_people, files, plots, untabled=untabled)
+    folders = (plots, papers.tables)
+    deliver(
+        lambda: simulation.rows, format, out, print_for_people, files, *folders, untabled=untabled
+    )
 
 
 def encoded_gauges(gauges: "pl.DataFrame", path: Path) -> bytes:

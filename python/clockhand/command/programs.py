@@ -14,6 +14,7 @@ from clockhand.command.live import shown_live
 from clockhand.command.options import Device, Out, OutputFormat, Plots, Report, Seed
 from clockhand.command.output import check_outputs, command_line, deliver, print_table, say, tell
 from clockhand.command.own_policies import with_libraries
+from clockhand.command.papers import Papers, for_papers
 from clockhand.command.progress import shown_progress
 from clockhand.studies.programs.comparison import PagedComparison, contenders
 from clockhand.studies.programs.comparison import compare as run_comparison
@@ -121,6 +122,7 @@ def register(app: typer.Typer) -> None:
     )
 
 
+@for_papers
 def _run(
     command: Command,
     policy: Policy = None,
@@ -145,6 +147,8 @@ def _run(
     plots: Plots = None,
     format: OutputFormat = None,
     out: Out = None,
+    *,
+    papers: Papers,
 ) -> None:
     """Run a program under a policy, on real memory, with a swap file of its own.
 
@@ -198,8 +202,10 @@ def _run(
     for warning in done.warnings:
         # A program that was ended, or may have lost pages, is no note: --quiet leaves it standing.
         tell(warning)
-    files = done.report_files(report, plots)
-    deliver(done.rows, format, out, partial(_print, done), files, plots, stderr=True)
+    files = done.report_files(report, plots, paper=papers.theme)
+    printed = partial(_print, done)
+    files |= papers.files(printed, done.facts)
+    deliver(done.rows, format, out, printed, files, plots, papers.tables, stderr=True)
     if isinstance(done, PagedRun) and done.disagreements:
         raise ClockhandError(" ".join(done.disagreements))
     if done.exit_code:

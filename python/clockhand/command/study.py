@@ -26,6 +26,7 @@ from clockhand.command.output import (
     say,
 )
 from clockhand.command.own_policies import with_libraries
+from clockhand.command.papers import Papers, for_papers
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
 from clockhand.completion.values import CATALOGS, Values, values_of, words_of
@@ -149,24 +150,26 @@ def study_command(
         highlight: Highlight = None,
         *,
         reading: Reading,
+        papers: Papers,
     ) -> None:
         check_outputs(out, report, plots)
         marked = check_highlight(highlight, compared(study, options), report, plots)
         run = run_shown(study, traces, options, jobs, reading)
-        files = run.report_files(report, plots, marked)
+        files = run.report_files(report, plots, marked, papers.theme)
         shown = (
             partial(print_tables, run)
             if options["every"] is None
             else partial(print_intervals, run)
         )
-        deliver(run.rows, format, out, shown, files, plots)
+        files |= papers.files(shown, run.facts)
+        deliver(run.rows, format, out, shown, files, plots, papers.tables)
 
     command.__doc__ = summary
     if not highlights:
         signature = inspect.signature(command)
         kept = [it for name, it in signature.parameters.items() if name != "highlight"]
         vars(command)["__signature__"] = signature.replace(parameters=kept)
-    whole = with_reading(with_options(name)(command))
+    whole = with_reading(for_papers(with_options(name)(command)))
     return with_libraries(whole) if "policy" in options_of(name) else whole
 
 

@@ -6,6 +6,7 @@ open a trace.
 * :func:`write_report` writes one HTML file that opens without a network.
 * :func:`figures` gives the same figures as Altair charts, for a notebook.
 * :func:`write_plots` writes each of them as SVG and PNG.
+* :func:`paper_table` gives rows as a table for LaTeX or Markdown.
 * :func:`render_reproduction` gives the page of a reproduction.
 * :func:`render` and :func:`pictures` give what these would write.
 """
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from clockhand.study.facts import DeviceFacts, Facts, PolicyFacts, TraceFacts
 
 if TYPE_CHECKING:
+    from clockhand.report.paper_tables import paper_table
     from clockhand.reproduce.report import render_reproduction
     from clockhand.studies.pages.charts import figures, pictures, write_plots
     from clockhand.studies.pages.report import render, write_report
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 # The packages that use the kit are above it, so they are imported when they are first needed.
 ROOMS = {
     "figures": "clockhand.studies.pages.charts",
+    "paper_table": "clockhand.report.paper_tables",
     "pictures": "clockhand.studies.pages.charts",
     "render": "clockhand.studies.pages.report",
     "render_reproduction": "clockhand.reproduce.report",
@@ -36,6 +39,7 @@ __all__ = [
     "PolicyFacts",
     "TraceFacts",
     "figures",
+    "paper_table",
     "pictures",
     "render",
     "render_reproduction",

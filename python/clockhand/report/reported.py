@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from clockhand import UsageError
 from clockhand.study.calls import in_python
 from clockhand.study.drawing import check_drawing, chosen
 from clockhand.study.files import publish
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from clockhand.report.canvas import Spec
+    from clockhand.report.paper import Paper
 
 
 PICTURES = (".pdf", ".svg", ".png")
@@ -53,17 +55,24 @@ class Reported(ABC):
         publish(self.report_files(Path(path), None, highlight))
 
     def write_plots(
-        self, folder: str | os.PathLike[str], *, highlight: str | Sequence[str] = ()
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        highlight: str | Sequence[str] = (),
+        theme: str | None = None,
     ) -> None:
         """Write each figure as SVG and PNG into a folder, which is made if absent.
 
         A name that ends in ``.pdf``, ``.svg`` or ``.png`` is one file, of the leading figure.
+        With ``theme="paper:width=84mm,font=serif"`` a folder has figures for a paper, as PDF and
+        SVG with their fonts.
         """
         place = Path(folder)
+        paper = None if theme is None else _paper(theme, place)
         if place.suffix.lower() in PICTURES:
             publish(self._one_picture(place, highlight))
         else:
-            publish(self.report_files(None, place, highlight), folder=place)
+            publish(self.report_files(None, place, highlight, paper), place)
 
     def _one_picture(self, place: Path, highlight: str | Sequence[str]) -> dict[Path, bytes]:
         check_drawing()
@@ -113,16 +122,27 @@ class Reported(ABC):
         return texts
 
     def report_files(
-        self, report: Path | None, plots: Path | None, highlight: str | Sequence[str] = ()
+        self,
+        report: Path | None,
+        plots: Path | None,
+        highlight: str | Sequence[str] = (),
+        paper: "Paper | None" = None,
     ) -> dict[Path, bytes]:
-        """Return the content of each file of a report and of a folder of figures."""
+        """Return the content of each file of a report and of a folder of figures.
+
+        With ``paper`` the figures are for one.
+        """
         files: dict[Path, bytes] = {}
         highlight = self._among(highlight)
         if report is not None or plots is not None:
             check_drawing()
         if report is not None:
             files[report] = self._rendered(highlight).encode()
-        if plots is not None:
+        if plots is not None and paper is not None:
+            from clockhand.report.paper import paper_files
+
+            files |= paper_files(plots, self.specifications(highlight), paper)
+        elif plots is not None:
             from clockhand.report.canvas import picture_files
 
             files |= picture_files(plots, self.specifications(highlight))
@@ -160,6 +180,20 @@ class Reported(ABC):
     @abstractmethod
     def _rendered(self, highlight: Sequence[str]) -> str:
         """Return the report as HTML."""
+
+
+@in_python()
+def _paper(theme: str, place: Path) -> "Paper":
+    """Return the theme of figures that go into a folder.
+
+    Raises:
+        UsageError: there is no such theme, or the place is a single picture.
+    """
+    from clockhand.report.paper import paper_of
+
+    if place.suffix.lower() in PICTURES:
+        raise UsageError(f"--theme is for a folder of figures, and {place} is one; name a folder")
+    return paper_of(theme)
 
 
 class ReportedRows(Reported):

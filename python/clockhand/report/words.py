@@ -81,6 +81,19 @@ def time_text(us: float) -> str:
 
 
 UNKNOWN = "–"
+LEAST_DECIMALS = 3
+MOST_DECIMALS = 6
+
+
+def decimals_of(values: Iterable[object]) -> int:
+    """Return the decimals of a column's numbers: as many as give the least of them three digits,
+    and at most six."""
+    floats = (abs(value) for value in values if isinstance(value, float))
+    known = [value for value in floats if value and math.isfinite(value)]
+    if not known:
+        return LEAST_DECIMALS
+    digits = 2 - math.floor(math.log10(min(known)))
+    return min(max(LEAST_DECIMALS, digits), MOST_DECIMALS)
 
 
 def number_text(value: Any) -> str:

@@ -186,7 +186,7 @@ def matching_files(pattern: str) -> list[str]:
     return sorted(glob.glob("/".join([*escaped, *wanted]), recursive=True))
 
 
-def publish(contents: Mapping[Path, Content], *, folder: Path | None = None) -> None:
+def publish(contents: Mapping[Path, Content], *folders: Path) -> None:
     """Write every file beside its final name, and rename them only when all are on the disk.
 
     A link is followed, so that it stays a link; a device or a pipe such as ``/dev/stdout`` is
@@ -194,7 +194,7 @@ def publish(contents: Mapping[Path, Content], *, folder: Path | None = None) -> 
 
     Args:
         contents: What each file is to hold, or what writes it.
-        folder: A folder that some of them stand in; made if absent.
+        folders: Folders that some of them stand in; made if absent.
 
     Raises:
         OSError: a file could not be written. It names that file; nothing is left behind.
@@ -203,7 +203,7 @@ def publish(contents: Mapping[Path, Content], *, folder: Path | None = None) -> 
     with ExitStack() as staged:
         # The last one entered is left first: files go before the folders that they stand in.
         staged.callback(_remove_empty, made)
-        if folder is not None:
+        for folder in folders:
             _make(folder, made)
         devices = [path for path in contents if _is_device_or_pipe(path)]
         files = [path for path in contents if path not in devices]

@@ -58,7 +58,7 @@ def new_policy(name: str, folder: Path | None = None, checkout: Path | None = No
         for place, dependency in needed.items():
             text = text.replace(f'"{place}"', dependency)
         contents[folder / path] = text.encode()
-    publish(contents, folder=folder / "src")
+    publish(contents, folder / "src")
     return folder
 
 

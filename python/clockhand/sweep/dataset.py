@@ -160,7 +160,7 @@ class Dataset:
         part = self.folder / f"part-{_checksum(io.BytesIO(content))}.parquet"
         if self._remote is not None:
             self._remote.write(part.name, content)
-        publish({part: content}, folder=self.folder)
+        publish({part: content}, self.folder)
 
     def _copy(self) -> None:
         """Make the copy of a dataset at an address the same as that, once."""
@@ -175,7 +175,7 @@ class Dataset:
                 part.unlink(missing_ok=True)
         for name in kept:
             if not (self.folder / name).exists():
-                publish({self.folder / name: self._remote.read(name)}, folder=self.folder)
+                publish({self.folder / name: self._remote.read(name)}, self.folder)
         self._is_copied = True
 
     def _facts_of(self, part: Path) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 import os
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -38,16 +39,26 @@ def csv_with_origin(title: str, table: pl.DataFrame, facts: Facts | SsdRunFacts)
 
     Read it with ``polars.read_csv(path, comment_prefix="#")``.
     """
+    return csv_of(table, origin_of_table(title, facts))
+
+
+def origin_of_table(title: str, facts: Mapping[str, Any]) -> list[str]:
+    """Return what is to be known of a table, in lines: title, command, version, machine, traces."""
     traces = {trace["name"]: trace["sha256"] for trace in facts["traces"]}
-    origin = [
+    return [
         title,
         f"command: {facts['command']}",
         f"version: {facts['version']}, numbers {_engine.NUMBERS_VERSION}",
         f"machine: {machine()}",
         *(f"trace: {name}, SHA-256 {digest}" for name, digest in traces.items()),
     ]
+
+
+def csv_of(table: pl.DataFrame | Mapping[str, Sequence[Any]], origin: Iterable[str]) -> bytes:
+    """Return a table as CSV after comments that say how it was made."""
     head = "".join(f"# {printable(line)}\n" for line in origin)
-    return head.encode() + table.write_csv().encode()
+    rows = table if isinstance(table, pl.DataFrame) else pl.DataFrame(table, strict=False)
+    return head.encode() + rows.write_csv().encode()
 
 
 def machine() -> str:

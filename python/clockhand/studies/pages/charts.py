@@ -172,7 +172,7 @@ def write_plots(rows: pl.DataFrame, folder: str | Path, facts: Facts | None = No
         ValueError: the rows lack a column or hold no policy.
         OSError: the folder or a file could not be written; nothing is left behind.
     """
-    publish(pictures(rows, folder, facts), folder=Path(folder))
+    publish(pictures(rows, folder, facts), Path(folder))
 
 
 def pictures(

@@ -1,0 +1,155 @@
+"""What papers need of every study: its tables in the words of LaTeX or Markdown, and a theme."""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from clockhand._engine import UsageError, __version__
+from clockhand.command.keeping import TableKeeper
+from clockhand.command.output import command_line
+from clockhand.study.files import check_places
+
+if TYPE_CHECKING:
+    from clockhand.report.paper import Paper
+
+
+class TableForm(StrEnum):
+    """How the tables of a folder are written."""
+
+    LATEX = "latex"
+    MARKDOWN = "markdown"
+    CSV = "csv"
+
+
+ENDINGS = {TableForm.LATEX: "tex", TableForm.MARKDOWN: "md", TableForm.CSV: "csv"}
+
+TablesFolder = Annotated[
+    Path | None,
+    typer.Option("--tables", help="Write the tables that are printed into this folder."),
+]
+TablesAs = Annotated[
+    TableForm | None,
+    typer.Option(
+        "--as", help="How tables are written: csv if not given, latex with booktabs and siunitx."
+    ),
+]
+ThemeText = Annotated[
+    str | None,
+    typer.Option(
+        "--theme",
+        metavar="THEME",
+        help="Figures of --plots for a paper, such as paper:width=84mm,font=serif (or sans): PDF "
+        "and SVG with their fonts, legible in grey.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Papers:
+    """What is to be written for a paper.
+
+    Attributes:
+        tables: The folder of tables, if they are wanted.
+        form: How they are written.
+        theme: How figures look, if not as pictures.
+    """
+
+    tables: Path | None = None
+    form: TableForm = TableForm.CSV
+    theme: "Paper | None" = None
+
+    def check(self) -> None:
+        """Find out before the work that the folder can be written to.
+
+        Raises:
+            OSError: it cannot.
+        """
+        check_places([], folder=self.tables)
+
+    def files(
+        self, print_for_people: Callable[[Console], None], facts: Mapping[str, Any]
+    ) -> dict[Path, bytes]:
+        """Return the tables that a command prints as files of the folder, if it is asked for."""
+        if self.tables is None:
+            return {}
+        keeper = TableKeeper()
+        print_for_people(keeper)
+        return written(self.tables, self.form, keeper, facts)
+
+
+def papers_of(tables: Path | None, form: TableForm | None, theme: str | None) -> Papers:
+    """Return what options ask for.
+
+    Raises:
+        UsageError: the theme is unknown, or a form is given without a folder.
+    """
+    if form is not None and tables is None:
+        raise UsageError(f"--as {form} is about tables; add --tables FOLDER")
+    made = None
+    if theme is not None:
+        from clockhand.report.paper import paper_of
+
+        made = paper_of(theme)
+    return Papers(tables, form or TableForm.CSV, made)
+
+
+def written(
+    folder: Path, form: TableForm, keeper: TableKeeper, facts: Mapping[str, Any]
+) -> dict[Path, bytes]:
+    """Return kept tables as files of a folder, each with how it was made."""
+    from clockhand.report.paper_tables import PaperTable, latex, markdown
+    from clockhand.report.words import free_slug
+    from clockhand.sweep.tables import csv_of, origin_of_table
+
+    files: dict[Path, bytes] = {}
+    slugs: list[str] = []
+    for title, columns, numeric in keeper.tables:
+        slugs.append(free_slug(re.split("[:,;] ", title, maxsplit=1)[0], slugs))
+        table = PaperTable(title, slugs[-1], columns, numeric)
+        origin = origin_of_table(title, facts)
+        if form is TableForm.CSV:
+            content = csv_of(columns, origin)
+        else:
+            content = (latex if form is TableForm.LATEX else markdown)(table, origin).encode()
+        files[folder / f"{table.slug}.{ENDINGS[form]}"] = content
+    return files
+
+
+def facts_without_traces() -> dict[str, Any]:
+    """Return how a table was made that needs no trace."""
+    return {"command": command_line(), "version": __version__, "traces": []}
+
+
+def for_papers(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options for papers in the place of its parameter ``papers``."""
+    signature = inspect.signature(command)
+    options = {
+        "tables": TablesFolder,
+        "tables_as": TablesAs,
+        "theme": ThemeText,
+    }
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        for name, kind in options.items()
+    ]
+    own = [parameter for name, parameter in signature.parameters.items() if name != "papers"]
+
+    @wraps(command)
+    def with_papers(**given: Any) -> None:
+        tables, form, theme = (given.pop(name) for name in options)
+        if theme is not None and given.get("plots") is None:
+            raise UsageError("--theme is about figures; add --plots FOLDER")
+        papers = papers_of(tables, form, theme)
+        papers.check()
+        command(**given, papers=papers)
+
+    vars(with_papers)["__signature__"] = signature.replace(parameters=[*own, *parameters])
+    return with_papers
