@@ -5,6 +5,7 @@
 It reads `experiments/results` alone; a test holds that the page is what it makes.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -38,9 +39,13 @@ def claims_of(folder: str) -> list[Row]:
     return rows_of(RESULTS / folder / "claims.csv")
 
 
-def unflushed(folder: str) -> list[Row]:
-    """Return the kept claims in whose reading nothing is written at the end, for short tables."""
-    return [claim for claim in claims_of(folder) if not claim["claim"].endswith("-flushed")]
+FURTHER = re.compile(r"-(flushed|anonymous|dirty-only|no-reads|threshold-\d+)(-|$)")
+"""What is in the keys of claims in further readings of a choice, which short tables leave out."""
+
+
+def first_readings(folder: str) -> list[Row]:
+    """Return the kept claims in the first reading of each choice, for short tables."""
+    return [claim for claim in claims_of(folder) if not FURTHER.search(claim["claim"])]
 
 
 def verdicts() -> list[str]:
@@ -95,7 +100,7 @@ def locality() -> list[str]:
 def policies() -> list[str]:
     """Return the claims of sections V and VI, with both verdicts."""
     small, whole = (
-        [claim for claim in unflushed(name) if not claim["place"].startswith("section III")]
+        [claim for claim in first_readings(name) if not claim["place"].startswith("section III")]
         for name in ("craw", "craw/whole")
     )
     of_whole = {claim["claim"]: claim for claim in whole}
@@ -193,7 +198,7 @@ def kept_claims(folder: str) -> list[str]:
     """Return every claim of a paper with its number, ours and the verdict."""
     body = [
         [f"`{claim['claim']}`", claim["place"], claim["paper"] or "", _told(claim)]
-        for claim in unflushed(folder)
+        for claim in first_readings(folder)
     ]
     return markdown(["claim", "in the paper", "the paper's number", "verdict"], body)
 

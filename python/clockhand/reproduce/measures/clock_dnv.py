@@ -12,7 +12,9 @@ MODES = {
     "fab": ("fab", "fab:clean_padding=false", "fab:cache_reads=false"),
     "cbm": ("cbm", "cbm:threshold=8", "cbm:threshold=16", "cbm:threshold=32"),
 }
-"""Other buffers in their modes: the first is judged, all are shown."""
+"""Other buffers in their modes, which readings choose from; all are shown."""
+
+NOT_PADDED = "clock-dnv:padding=off"
 
 WORKLOADS = ("Financial", "CAMWEBDEV", "Filebench")
 GAINS: Mapping[str, Callable[[float, float], float]] = {
@@ -45,12 +47,29 @@ def per_run(column: str) -> pl.Expr:
 
 
 def gains(
-    rows: pl.DataFrame, *, workload: str, against: str, column: str, gain: str, besides: str = ""
+    rows: pl.DataFrame,
+    *,
+    workload: str,
+    against: str,
+    column: str,
+    gain: str,
+    besides: str = "",
+    **modes: str,
 ) -> Found:
-    """Measure CLOCK-DNV's gain in a column over another buffer, at each buffer size."""
-    modes = [_gains(rows, workload, mode, column, gain) for mode in MODES[against]]
-    evidence = (*_table(modes), *_besides(rows, besides, column, gain))
-    return Found(modes[0].values, evidence)
+    """Measure CLOCK-DNV's gain in a column over another buffer, at each buffer size.
+
+    Args:
+        rows: The cells.
+        workload: The paper's workload.
+        against: The other buffer.
+        column: What is compared.
+        gain: Its kind.
+        besides: A further mode of CLOCK-DNV that the evidence shows.
+        modes: The mode of the other buffer that is judged, under its name.
+    """
+    every = [_gains(rows, workload, mode, column, gain) for mode in MODES[against]]
+    evidence = (*_table(every), *_besides(rows, besides, column, gain))
+    return Found(_gains(rows, workload, modes[against], column, gain).values, evidence)
 
 
 def no_worse(
@@ -61,27 +80,38 @@ def no_worse(
     gain: str,
     workloads: Sequence[str] = WORKLOADS,
     besides: str = "",
+    **modes: str,
 ) -> Found:
-    """Check for each workload, buffer size and other buffer that CLOCK-DNV is not worse."""
+    """Check for each workload, buffer size and other buffer, in its mode, that CLOCK-DNV is not
+    worse."""
     every = [
         _gains(rows, name, mode, column, gain)
         for name in workloads
         for other in against
         for mode in MODES[other]
     ]
-    held = [value >= 0 for each in every if each.other in against for value in each.values]
+    judged = [modes[other] for other in against]
+    held = [value >= 0 for each in every if each.other in judged for value in each.values]
     return Found(held, (*_table(every), *_besides(rows, besides, column, gain)))
 
 
-def no_worse_in_anything(rows: pl.DataFrame, *, columns: Mapping[str, str]) -> Found:
+def no_worse_in_anything(rows: pl.DataFrame, *, columns: Mapping[str, str], **modes: str) -> Found:
     """Ask the same of several columns, each with its kind of gain."""
     held = {
-        column: no_worse(rows, against=tuple(MODES), column=column, gain=gain).values
+        column: no_worse(rows, against=tuple(MODES), column=column, gain=gain, **modes).values
         for column, gain in columns.items()
     }
     heads = ("measure", "cells in which it is no worse")
     counts = ((column, f"{sum(cells)} of {len(cells)}") for column, cells in held.items())
     return Found([cell for cells in held.values() for cell in cells], (heads, *counts))
+
+
+def padding(rows: pl.DataFrame, *, column: str, gain: str, by: float = 0.0) -> Found:
+    """Ask of each workload and buffer size whether padding changes a count by more than a share."""
+    every = [_gains(rows, name, NOT_PADDED, column, gain) for name in WORKLOADS]
+    shares = [share for each in every for share in each.values]
+    words = {"least_share": signed(min(shares)), "greatest_share": signed(max(shares))}
+    return Found([share > by for share in shares], _table(every, "no padding"), words)
 
 
 def no_clean_pages(rows: pl.DataFrame, *, buffers: Sequence[str]) -> Found:
