@@ -132,6 +132,27 @@ def test_each_view_of_a_trace_with_classes_is_what_simulate_sees(
     assert sweep.rows["write_references"].n_unique() == 2
 
 
+def test_what_is_taken_alone_of_a_trace_is_what_simulate_sees_and_another_cell(
+    tmp_path: Path, textbook: Path
+) -> None:
+    path = tmp_path / "alone.toml"
+
+    def swept(first_line: str) -> pl.DataFrame:
+        path.write_text(
+            f'{first_line}\nquestion = "q"\nexpected = "e"\ntraces = "{textbook.name}"\n'
+            'frames = [3, 5]\npolicies = ["clock", "craw"]\n'
+        )
+        return run_sweep(read_experiment(path)).rows
+
+    whole = swept("")
+    for only in ("reads", "writes"):
+        alone = swept(f'only = "{only}"')
+        single = clockhand.simulate(textbook, policies=["clock", "craw"], frames=[3, 5], only=only)
+        assert simulated(alone).drop("trace").equals(single.drop("trace"))
+        assert alone["view"].unique().to_list() == [f"none, only {only}"]
+    assert swept("").equals(whole)
+
+
 def test_a_repeated_sweep_computes_nothing_and_opens_no_trace(
     experiment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -433,6 +454,8 @@ BAD = (
     (GOOD + 'bits = "fuzzy"', "exact, mapped or sensed"),
     (GOOD + 'views = "sky"', "'sky' is unknown"),
     (GOOD + 'views = "bus"', "textbook.trace"),
+    (GOOD + 'only = "files"', "'files' is unknown; there is: reads, writes, anonymous"),
+    (GOOD + 'only = "anonymous"', "textbook.trace"),
     (GOOD + "flush_at_end = 1", "not true or false"),
     (GOOD.replace("textbook.trace", "*.absent"), "no file matches '*.absent'"),
     (GOOD.replace("textbook.trace", "absent.trace"), "absent.trace: cannot be read"),

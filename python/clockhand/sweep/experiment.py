@@ -12,6 +12,7 @@ from clockhand import _engine
 from clockhand._engine import UsageError
 from clockhand.study.files import matching_files
 from clockhand.study.limits import MAXIMUM_COUNT
+from clockhand.study.options import options_of
 from clockhand.study.remote import addresses, is_address, local_path
 from clockhand.study.toml import toml_content
 from clockhand.sweep.analysis import Analysis, read_analysis
@@ -31,8 +32,8 @@ VIEWS = (OWN_VIEW, "paper", "bus", "fault")
 
 GLOB_CHARACTERS = frozenset("*?[")
 KEYS = (
-    "question", "expected", "traces", "trace_format", "views", "seed", "memory_budget", "dataset",
-    "analysis", "part",
+    "question", "expected", "traces", "trace_format", "views", "only", "seed", "memory_budget",
+    "dataset", "analysis", "part",
 )  # fmt: skip
 """Keys of every experiment beside the table of its study; parts are for reproductions."""
 
@@ -42,7 +43,8 @@ class Setting:
     """The common options of one trace's cells, and the lists that make the cells.
 
     Attributes:
-        view: What the store-miss fills of a trace count as.
+        view: What the store-miss fills of a trace count as, and what is taken alone
+            (:func:`view_text`).
         options: The options of the study, as the engine takes them.
     """
 
@@ -86,6 +88,20 @@ class Experiment:
         """The policies, or the write buffers, that are compared, grids and ranges expanded."""
         compared = self.layout.study.contender
         return () if compared is None else tuple(self.settings[0].options[compared])
+
+
+def view_text(view: str, only: str | None) -> str:
+    """Return how cells name a view of which some references may be taken alone."""
+    return view if only is None else f"{view}{_ONLY}{only}"
+
+
+def view_and_only(text: str) -> tuple[str | None, str | None]:
+    """Return what :func:`view_text` was made of; no view if it is the trace's own."""
+    view, _, only = text.partition(_ONLY)
+    return None if view == OWN_VIEW else view, only or None
+
+
+_ONLY = ", only "
 
 
 def read_content(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -137,7 +153,8 @@ class _Reader:
         question, expected = self._text("question"), self._text("expected")
         traces = tuple(self._traces())
         trace_format = self._trace_format()
-        views = self._views()
+        only = self._only()
+        views = [view_text(view, only) for view in self._views()]
         if "seed" in self._content:
             if "seed" in table:
                 self._refuse(f"seed is given twice, also in {place.strip()}; leave one out")
@@ -247,6 +264,14 @@ class _Reader:
             if view not in VIEWS:
                 self._refuse(f"views: {view!r} is unknown; there is: {', '.join(VIEWS)}")
         return views
+
+    def _only(self) -> str | None:
+        if "only" not in self._content:
+            return None
+        only, words = self._text("only"), options_of("reading")["only"].words
+        if only not in words:
+            self._refuse(f"only: {only!r} is unknown; there is: {', '.join(words)}")
+        return only
 
     def _traces(self) -> Iterator[str]:
         found: dict[str, None] = {}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import polars as pl
 
 from clockhand.sweep.dataset import Dataset
-from clockhand.sweep.experiment import DETECTED, OWN_VIEW, Experiment, Setting
+from clockhand.sweep.experiment import DETECTED, Experiment, Setting, view_and_only
 from clockhand.sweep.layout import Layout
 from clockhand.sweep.task import Key, Task, trace_sha256
 
@@ -43,13 +43,15 @@ def task_of(
 ) -> Task:
     """Return the task of one trace under settings of one view."""
     given = experiment.trace_format
+    own_view, only = view_and_only(view)
     return Task(
         study=experiment.layout.study.name,
         trace=trace,
         trace_sha256=digest,
         trace_format=None if given == DETECTED else given,
         key_format=given,
-        view=None if view == OWN_VIEW else view,
+        view=own_view,
+        only=only,
         key_view=view,
         settings=tuple(dict(setting.options) for setting in settings),
         kept=frozenset(kept),

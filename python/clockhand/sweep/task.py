@@ -29,17 +29,22 @@ def trace_source(
     view: str | None = None,
     scratch: str | None = None,
     memory_limit: str | None = None,
+    only: str | None = None,
 ) -> _engine.TraceSource:
     """Return the engine's source of a trace of an experiment: a file, at an address too, or a
     recipe."""
-    reading: Reading = {"view": view, "scratch": scratch, "memory_limit": memory_limit}
+    reading: Reading = {
+        "view": view, "scratch": scratch, "memory_limit": memory_limit, "only": only,
+    }  # fmt: skip
     given: Traces = trace
     if trace.startswith(RECIPE):
         given = Trace.from_recipe(trace.removeprefix(RECIPE), memory_limit=memory_limit)
     else:
         reading["trace_format"] = trace_format
         if is_address(trace):
-            given = Trace(trace, format=trace_format, view=view, memory_limit=memory_limit)
+            given = Trace(
+                trace, format=trace_format, view=view, only=only, memory_limit=memory_limit
+            )
     [source] = sources(given, **reading)
     return source
 
@@ -88,7 +93,8 @@ class Task:
         trace_format: Its format; found by content if ``None``.
         key_format: What its cells' keys call the format.
         view: What store-miss fills count as; the trace's own if ``None``.
-        key_view: What its cells' keys call the view.
+        only: What is taken alone of the trace; all of it if ``None``.
+        key_view: What its cells' keys call the view, and what is taken alone.
         settings: The options of each setting.
         kept: The keys of cells that need not be computed.
         scratch: The folder for files of references; ``None`` for memory.
@@ -105,6 +111,7 @@ class Task:
     trace_format: str | None
     key_format: str
     view: str | None
+    only: str | None
     key_view: str
     settings: tuple[Options, ...]
     kept: frozenset[Key] = frozenset()
@@ -120,7 +127,9 @@ class Task:
 
     def source(self, scratch: str | None) -> _engine.TraceSource:
         """Return its trace; what is made of it is kept in files in ``scratch``, if given."""
-        return trace_source(self.trace, self.trace_format, self.view, scratch, self.memory_limit)
+        return trace_source(
+            self.trace, self.trace_format, self.view, scratch, self.memory_limit, self.only
+        )
 
     def key(self, cell: Cell) -> dict[str, Any]:
         """Return the key columns of a cell."""
@@ -165,7 +174,7 @@ class _Reading:
         if not task.layout.depends_on_footprint:
             settings = []
         return cls(
-            (task.trace, task.trace_sha256, task.trace_format, task.view),
+            (task.trace, task.trace_sha256, task.trace_format, task.key_view),
             tuple(dict.fromkeys(name for setting in settings for name in setting["policy"])),
             tuple(dict.fromkeys(setting["device"] for setting in settings)),
             tuple(dict.fromkeys(int(setting["page_size"]) for setting in settings)),
