@@ -1,11 +1,11 @@
 //! A trace format: how it is recognized, and how its bytes become requests.
 
+use crate::decode::lines::{self, LineFormat};
+use crate::decode::output::Output;
 use crate::error::TraceError;
-use crate::lines::{self, LineFormat};
-use crate::output::Output;
-use crate::sample::Sample;
 use crate::source::Source;
-use crate::target::Target;
+use crate::source::sample::Sample;
+use crate::write::target::Target;
 
 /// How well the first bytes of a file fit a format.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -2,12 +2,12 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::decode::output::PIECE_BYTES;
 use crate::error::TraceError;
 use crate::event::{Event, FileLengths, ObjectKind};
-use crate::footprint::Footprint;
 use crate::memory_limit::default_memory_limit_bytes;
-use crate::output::PIECE_BYTES;
-use crate::page_view::page_shift;
+use crate::pages::footprint::Footprint;
+use crate::pages::page_view::page_shift;
 use crate::reader::Reader;
 use crate::report::ReadReport;
 use crate::request::{Op, Request};

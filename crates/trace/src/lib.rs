@@ -57,61 +57,44 @@ mod source;
 mod synthetic;
 mod write;
 
-// Inside the crate a module is named without its folder.
-use decode::{
-    block_requests, columns, fields, labels, lines, objects, output, panics, parquet_check,
-    parquet_pages, records, reorder, scan, time_check, units,
-};
-use pages::{
-    anonymous, event_view, footprint, page_counter, page_view, run_lengths, run_stream, scratch,
-    view_chunks,
-};
-use processor::{cpu_cache, view};
-use source::{
-    capture, detect, evidence, gz, input, joined, read_ahead, request_columns, sample, selection,
-    stored_digest,
-};
-use write::{
-    capture_conversion, coded_columns, conversion, event_writer, parquet_writer, sink, target,
-    timeline_conversion, unfinished, writer,
-};
-
-pub use anonymous::AnonymousPages;
-pub use capture::{CaptureReader, CapturedStream, StreamEnd};
-pub use capture_conversion::{CaptureConversion, convert_capture};
 use clockhand_quantity as quantity;
 pub use clockhand_quantity::{bytes_text, bytes_with_unit, size_bytes};
-pub use conversion::{Conversion, Converted, convert};
-pub use cpu_cache::{CpuCache, CpuCacheConfig};
+pub use decode::parquet_pages::unpacked_bytes;
 pub use error::TraceError;
 pub use event::{Action, Event, FileLengths, ObjectKind};
-pub use event_view::{EventView, EventViewBuilder, Mark, MarkKind, Reference};
-pub use event_writer::ObjectNames;
 pub use format::Format;
 pub use formats::{find_format, formats};
 pub use info::{StreamCounts, TraceInfo, TraceInfoBuilder};
-pub use input::{Batch, RequestTable, TraceInput};
-pub use joined::JoinOrder;
 pub use memory_limit::default_memory_limit_bytes;
-pub use page_counter::{PageCounter, PageCounts};
-pub use page_view::{Drop, Folding, Numbering, PageView, PageViewBuilder, Record, SharedRequests};
-pub use parquet_pages::unpacked_bytes;
-pub use parquet_writer::{OptionalColumns, ParquetWriter};
+pub use pages::anonymous::AnonymousPages;
+pub use pages::event_view::{EventView, EventViewBuilder, Mark, MarkKind, Reference};
+pub use pages::page_counter::{PageCounter, PageCounts};
+pub use pages::page_view::{
+    Drop, Folding, Numbering, PageView, PageViewBuilder, Record, SharedRequests,
+};
+pub use pages::run_lengths::RunLengths;
+pub use pages::run_stream::RunStream;
+pub use pages::scratch::ScratchColumn;
+pub use pages::view_chunks::{Chunk, Chunks};
+pub use processor::cpu_cache::{CpuCache, CpuCacheConfig};
+pub use processor::view::{ClassCounts, Classes, Convention, RecordClass, View};
 pub use reader::{OpenOptions, Reader, TraceReader};
 pub use report::{ReadReport, SkippedRecord};
 pub use request::{Access, AccessKind, Op, Request};
-pub use request_columns::{ColumnReader, RequestColumns};
-pub use run_lengths::RunLengths;
-pub use run_stream::RunStream;
-pub use scratch::ScratchColumn;
-pub use selection::{SelectedReader, Selection};
 pub use source::Progress;
+pub use source::capture::{CaptureReader, CapturedStream, StreamEnd};
+pub use source::input::{Batch, RequestTable, TraceInput};
+pub use source::joined::JoinOrder;
+pub use source::request_columns::{ColumnReader, RequestColumns};
+pub use source::selection::{SelectedReader, Selection};
 pub use synthetic::{
     Arrivals, Overrides, Pattern, Phase, Place, Recipe, RequestSizes, Share, SyntheticReader,
     named_recipes,
 };
-pub use target::{Target, find_target, target_of_path, targets};
-pub use timeline_conversion::{CapturedTimeline, convert_timeline};
-pub use view::{ClassCounts, Classes, Convention, RecordClass, View};
-pub use view_chunks::{Chunk, Chunks};
-pub use writer::{TraceWriter, WriteOptions};
+pub use write::capture_conversion::{CaptureConversion, convert_capture};
+pub use write::conversion::{Conversion, Converted, convert};
+pub use write::event_writer::ObjectNames;
+pub use write::parquet_writer::{OptionalColumns, ParquetWriter};
+pub use write::target::{Target, find_target, target_of_path, targets};
+pub use write::timeline_conversion::{CapturedTimeline, convert_timeline};
+pub use write::writer::{TraceWriter, WriteOptions};

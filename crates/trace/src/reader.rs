@@ -2,20 +2,20 @@
 
 use std::path::Path;
 
-use crate::cpu_cache::{CpuCache, CpuCacheConfig};
-use crate::detect::detect;
+use crate::decode::output::{BATCH_REQUESTS, Output};
+use crate::decode::time_check::TimeCheck;
 use crate::error::TraceError;
 use crate::event::Event;
 use crate::format::Decoder;
 use crate::formats::csv::open_named;
 use crate::formats::{find_format, formats, names};
 use crate::memory_limit::default_memory_limit_bytes;
-use crate::output::{BATCH_REQUESTS, Output};
+use crate::processor::cpu_cache::{CpuCache, CpuCacheConfig};
+use crate::processor::view::{self, Classes, View};
 use crate::report::ReadReport;
 use crate::request::Request;
+use crate::source::detect::detect;
 use crate::source::{Progress, Source};
-use crate::time_check::TimeCheck;
-use crate::view::{self, Classes, View};
 
 /// The format behind whose name, and a colon, the columns of any table may be named.
 const CSV: &str = "csv";

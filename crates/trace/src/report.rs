@@ -1,8 +1,8 @@
 //! What a reader reports about a trace besides its requests.
 
-use crate::anonymous::AnonymousPages;
 use crate::event::ObjectKind;
-use crate::view::{ClassCounts, View};
+use crate::pages::anonymous::AnonymousPages;
+use crate::processor::view::{ClassCounts, View};
 
 /// A line or record that holds no request although it should.
 #[derive(Clone, PartialEq, Eq, Debug)]

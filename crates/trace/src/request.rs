@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::view::RecordClass;
+use crate::processor::view::RecordClass;
 
 /// Whether a request reads or writes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -28,8 +28,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 
 use crate::error::TraceError;
-use crate::gz::GzMembers;
-use crate::stored_digest::StoredDigest;
+use crate::source::gz::GzMembers;
+use crate::source::stored_digest::StoredDigest;
 
 /// How much of the decompressed trace detection may look at.
 const HEAD_BYTES: usize = 64 * 1024;

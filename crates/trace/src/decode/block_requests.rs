@@ -2,12 +2,12 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::decode::lines::Line;
+use crate::decode::output::{Fault, Output};
+use crate::decode::units;
 use crate::event::{Action, Event};
-use crate::lines::Line;
-use crate::output::{Fault, Output};
 use crate::report::ReadReport;
 use crate::request::Op;
-use crate::units;
 
 /// What a request asks for, by its letters (RWBS).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
-use crate::output::Fault;
+use crate::decode::output::Fault;
+use crate::decode::scan;
 use crate::report::ReadReport;
-use crate::scan;
 
 /// The use of a column.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The fields of one line, taken one after the other.
 
-use crate::scan;
+use crate::decode::scan;
 
 /// Fields between commas. Blanks around a field are not part of it, nor are quotes around all of it; a comma in quotes ends
 /// no field.

@@ -3,13 +3,13 @@
 
 use memchr::memchr;
 
+use crate::decode::output::{Fault, Output};
+use crate::decode::time_check::{TimeCheck, TimeUnit};
 use crate::error::TraceError;
 use crate::format::{Confidence, Decoder};
-use crate::output::{Fault, Output};
 use crate::report::ReadReport;
-use crate::sample::{BYTE_ORDER_MARK, Sample, quoted};
 use crate::source::Source;
-use crate::time_check::{TimeCheck, TimeUnit};
+use crate::source::sample::{BYTE_ORDER_MARK, Sample, quoted};
 
 /// The result of a line.
 pub(crate) enum Line {

@@ -10,12 +10,12 @@ mod lives;
 
 use rustc_hash::FxHashMap;
 
+use crate::decode::output::{Fault, Output};
 use crate::error::TraceError;
-use crate::output::{Fault, Output};
 use crate::report::ReadReport;
 use crate::request::{Op, Request};
 use crate::source::Source;
-use crate::target::Entry;
+use crate::write::target::Entry;
 use lives::Lives;
 
 /// The place of one object: a page of the usual size.

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use crate::cpu_cache::CpuCache;
+use crate::decode::scan;
+use crate::decode::time_check::TimeCheck;
 use crate::error::TraceError;
 use crate::event::{Action, Event};
+use crate::processor::cpu_cache::CpuCache;
 use crate::report::ReadReport;
 use crate::request::{Access, AccessKind, Op, Request};
-use crate::scan;
 use crate::source::Source;
-use crate::time_check::TimeCheck;
 
 /// How many requests a batch holds, give or take those of one line; small enough to stay in a
 /// processor's second-level cache between the reader and its consumer.

@@ -1,9 +1,9 @@
 //! The driver of all binary formats that are a sequence of records: finds them in big buffers, hands
 //! each to the format, and counts what came of it.
 
+use crate::decode::output::{Fault, Output};
 use crate::error::TraceError;
 use crate::format::Decoder;
-use crate::output::{Fault, Output};
 use crate::source::Source;
 
 /// A binary format: how one record becomes requests. The driver counts malformed records, finds cut

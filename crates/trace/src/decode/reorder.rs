@@ -6,9 +6,9 @@
 //! most [`WINDOW_REQUESTS`] late is put in its place. One that is even later is passed on as soon as it is read,
 //! and a note counts such requests.
 
+use crate::decode::output::{BATCH_REQUESTS, Output};
 use crate::error::TraceError;
 use crate::format::Decoder;
-use crate::output::{BATCH_REQUESTS, Output};
 use crate::request::Request;
 use crate::source::Source;
 

@@ -1,7 +1,7 @@
 //! From the units of block traces to bytes and stream numbers.
 
-use crate::output::Fault;
-use crate::target::Entry;
+use crate::decode::output::Fault;
+use crate::write::target::Entry;
 
 /// The unit in which block traces count, whatever the sectors of the device are.
 pub(crate) const SECTOR_BYTES: u64 = 512;

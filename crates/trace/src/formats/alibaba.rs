@@ -24,16 +24,16 @@
 //! **Source**: Li and others: An In-Depth Analysis of Cloud Block Storage Workloads in Large-Scale
 //! Production, IISWC 2020, and the repository `alibaba/block-traces`.
 
-use crate::evidence::Evidence;
-use crate::fields::CommaFields;
+use crate::decode::fields::CommaFields;
+use crate::decode::lines::{Line, LineFormat};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
+use crate::decode::units::{self, SECTOR_BYTES};
 use crate::format::Format;
-use crate::lines::{Line, LineFormat};
-use crate::output::{Fault, Output};
 use crate::request::Request;
-use crate::sample::Sample;
-use crate::scan;
-use crate::target::{Entry, StreamField, Target, TimeField, append, letter};
-use crate::units::{self, SECTOR_BYTES};
+use crate::source::evidence::Evidence;
+use crate::source::sample::Sample;
+use crate::write::target::{Entry, StreamField, Target, TimeField, append, letter};
 
 pub(super) const FORMAT: Format = Format::text::<Alibaba>(
     "alibaba",

@@ -28,17 +28,17 @@
 //!
 //! **Source**: biosnoop(8) of bcc, iosnoop(8) of perf-tools.
 
-use crate::block_requests::{Asked, BlockRequest, BlockRequests};
-use crate::columns::Streams;
+use crate::decode::block_requests::{Asked, BlockRequest, BlockRequests};
+use crate::decode::columns::Streams;
+use crate::decode::fields::BlankFields;
+use crate::decode::lines::{self, Line, LineFormat};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
+use crate::decode::units::SECTOR_BYTES;
 use crate::error::TraceError;
-use crate::fields::BlankFields;
 use crate::format::{Confidence, Decoder, Format};
-use crate::lines::{self, Line, LineFormat};
-use crate::output::{Fault, Output};
-use crate::sample::Sample;
-use crate::scan;
 use crate::source::Source;
-use crate::units::SECTOR_BYTES;
+use crate::source::sample::Sample;
 
 pub(super) const FORMAT: Format = Format {
     sniff,

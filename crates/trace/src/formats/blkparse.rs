@@ -40,19 +40,21 @@
 //!
 //! **Source**: blkparse(1) and blkparse_fmt.c of blktrace.
 
-use crate::block_requests::{Asked, BlockRequest, BlockRequests, StackedDevices, What};
-use crate::columns::Streams;
+use crate::decode::block_requests::{Asked, BlockRequest, BlockRequests, StackedDevices, What};
+use crate::decode::columns::Streams;
+use crate::decode::fields::BlankFields;
+use crate::decode::lines::{self, Line, LineFormat};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
+use crate::decode::units;
 use crate::error::TraceError;
-use crate::fields::BlankFields;
 use crate::format::{Decoder, Format};
-use crate::lines::{self, Line, LineFormat};
-use crate::output::{Fault, Output};
 use crate::report::ReadReport;
-use crate::sample::Sample;
-use crate::scan;
 use crate::source::Source;
-use crate::target::{Decimal, Entry, Extent, StreamField, Target, TimeField, append, letter};
-use crate::units;
+use crate::source::sample::Sample;
+use crate::write::target::{
+    Decimal, Entry, Extent, StreamField, Target, TimeField, append, letter,
+};
 
 pub(super) const FORMAT: Format = Format {
     open,

@@ -31,15 +31,15 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::block_requests::{Asked, BlockRequest, BlockRequests, StackedDevices, What};
+use crate::decode::block_requests::{Asked, BlockRequest, BlockRequests, StackedDevices, What};
+use crate::decode::output::{Fault, Output};
+use crate::decode::records::{self, RecordFormat, field};
+use crate::decode::units::SECTOR_BYTES;
 use crate::error::TraceError;
 use crate::format::{Confidence, Decoder, Format, no_doubt};
-use crate::output::{Fault, Output};
-use crate::records::{self, RecordFormat, field};
 use crate::request::{Op, Request};
-use crate::sample::Sample;
 use crate::source::Source;
-use crate::units::SECTOR_BYTES;
+use crate::source::sample::Sample;
 
 pub(super) const FORMAT: Format = Format {
     name: "blktrace",

@@ -28,18 +28,18 @@
 //!
 //! **Source**: include/trace/events/block.h of Linux, perf-script(1).
 
-use crate::block_requests::{Asked, BlockRequest, BlockRequests, StackedDevices};
-use crate::columns::Streams;
+use crate::decode::block_requests::{Asked, BlockRequest, BlockRequests, StackedDevices};
+use crate::decode::columns::Streams;
+use crate::decode::fields::BlankFields;
+use crate::decode::lines::{self, Line, LineFormat};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
 use crate::error::TraceError;
-use crate::fields::BlankFields;
 use crate::format::{Confidence, Decoder, Format};
 use crate::formats::blkparse::is_device;
-use crate::lines::{self, Line, LineFormat};
-use crate::output::{Fault, Output};
 use crate::report::ReadReport;
-use crate::sample::Sample;
-use crate::scan;
 use crate::source::Source;
+use crate::source::sample::Sample;
 
 pub(super) const FORMAT: Format = Format {
     sniff,

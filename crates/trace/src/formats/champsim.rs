@@ -24,13 +24,13 @@
 //!
 //! **Skipped**: nothing. A record whose branch flags are neither 0 nor 1 is counted as malformed.
 
+use crate::decode::output::{Fault, Output};
+use crate::decode::records::{self, RecordFormat, field};
 use crate::error::TraceError;
 use crate::format::{Confidence, Decoder, Format, no_doubt};
-use crate::output::{Fault, Output};
-use crate::records::{self, RecordFormat, field};
 use crate::request::{Access, AccessKind};
-use crate::sample::Sample;
 use crate::source::Source;
+use crate::source::sample::Sample;
 
 pub(super) const FORMAT: Format = Format {
     name: "champsim",

@@ -21,15 +21,15 @@
 //! **Skipped**: the escape records `3` and `4`, counted in a note, and blank lines, silently. Every
 //! other line is counted as malformed.
 
-use crate::evidence::Evidence;
-use crate::fields::BlankFields;
+use crate::decode::fields::BlankFields;
+use crate::decode::lines::{self, Line, LineFormat};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
 use crate::format::{Confidence, Format};
-use crate::lines::{self, Line, LineFormat};
-use crate::output::{Fault, Output};
 use crate::request::{Access, AccessKind, Op};
-use crate::sample::Sample;
-use crate::scan;
-use crate::target::{Entry, Extent, Target, append};
+use crate::source::evidence::Evidence;
+use crate::source::sample::Sample;
+use crate::write::target::{Entry, Extent, Target, append};
 
 pub(super) const FORMAT: Format = Format {
     holds_processor_accesses: true,

@@ -20,13 +20,13 @@
 //! **Skipped**: blank lines, silently. Every other line is counted as malformed, including those of
 //! the `k6` form (`P_MEM_RD`) of DRAMSim2.
 
-use crate::fields::BlankFields;
+use crate::decode::fields::BlankFields;
+use crate::decode::lines::{Line, LineFormat};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
 use crate::format::Format;
-use crate::lines::{Line, LineFormat};
-use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
-use crate::scan;
-use crate::target::{Entry, Extent, Target, append};
+use crate::write::target::{Entry, Extent, Target, append};
 
 pub(super) const FORMAT: Format = Format::text::<Dramsim2>(
     "dramsim2",

@@ -24,14 +24,14 @@
 //! instructions without a fetch (29), and entries that say something about the trace (thread 22 and
 //! 23, marker 28, encoding 47). Other types are counted as malformed.
 
-use crate::columns::Streams;
+use crate::decode::columns::Streams;
+use crate::decode::output::{Fault, Output};
+use crate::decode::records::{self, RecordFormat, field};
 use crate::error::TraceError;
 use crate::format::{Confidence, Decoder, Format, no_doubt};
-use crate::output::{Fault, Output};
-use crate::records::{self, RecordFormat, field};
 use crate::request::{Access, AccessKind, Request};
-use crate::sample::Sample;
 use crate::source::Source;
+use crate::source::sample::Sample;
 
 const ENTRY_BYTES: usize = 12;
 const HEADER: u16 = 25;

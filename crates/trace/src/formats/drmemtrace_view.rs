@@ -18,13 +18,13 @@
 //!
 //! **Source**: the view tool of DynamoRIO's drmemtrace.
 
-use crate::fields::BlankFields;
+use crate::decode::fields::BlankFields;
+use crate::decode::lines::{self, Line, LineFormat};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
 use crate::format::{Confidence, Format};
-use crate::lines::{self, Line, LineFormat};
-use crate::output::{Fault, Output};
 use crate::request::{Access, AccessKind};
-use crate::sample::Sample;
-use crate::scan;
+use crate::source::sample::Sample;
 
 pub(super) const FORMAT: Format = Format {
     holds_processor_accesses: true,

@@ -32,18 +32,18 @@
 //! **Source**: Kavalanekar, Worthington, Zhang, Sharda: Characterization of Storage Workload Traces
 //! from Production Windows Servers, IISWC 2008, and the README of the traces.
 
+use crate::decode::fields::CommaFields;
+use crate::decode::lines::{self, Line, LineFormat};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
+use crate::decode::units;
 use crate::error::TraceError;
 use crate::event::{Action, Event};
-use crate::fields::CommaFields;
 use crate::format::{Confidence, Decoder, Format};
-use crate::lines::{self, Line, LineFormat};
-use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
-use crate::sample::Sample;
-use crate::scan;
 use crate::source::Source;
-use crate::target::{Entry, StreamField, Target, TimeField, append};
-use crate::units;
+use crate::source::sample::Sample;
+use crate::write::target::{Entry, StreamField, Target, TimeField, append};
 
 pub(super) const FORMAT: Format = Format {
     sniff,

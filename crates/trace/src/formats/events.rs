@@ -40,18 +40,18 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::decode::fields::BlankFields;
+use crate::decode::labels;
+use crate::decode::lines::{self, Line, LineFormat};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
 use crate::error::TraceError;
 use crate::event::{Action, Event, ObjectKind};
-use crate::fields::BlankFields;
 use crate::format::{Confidence, Decoder, Format};
-use crate::labels;
-use crate::lines::{self, Line, LineFormat};
-use crate::output::{Fault, Output};
 use crate::request::Op;
-use crate::sample::Sample;
-use crate::scan;
 use crate::source::Source;
-use crate::target::Target;
+use crate::source::sample::Sample;
+use crate::write::target::Target;
 
 pub(super) const FORMAT: Format = Format {
     sniff,

@@ -40,19 +40,19 @@
 //!
 //! **Source**: the chapter on trace files in fio's manual, and iolog.c of fio.
 
-use crate::columns::Streams;
+use crate::decode::columns::Streams;
+use crate::decode::fields::BlankFields;
+use crate::decode::lines::{self, Line, LineFormat};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
+use crate::decode::time_check::TimeUnit;
 use crate::error::TraceError;
 use crate::event::{Action, Event};
-use crate::fields::BlankFields;
 use crate::format::{Confidence, Decoder, Format};
-use crate::lines::{self, Line, LineFormat};
-use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
-use crate::sample::{Sample, quoted};
-use crate::scan;
 use crate::source::Source;
-use crate::target::{Entry, StreamField, Target, TimeField, append};
-use crate::time_check::TimeUnit;
+use crate::source::sample::{Sample, quoted};
+use crate::write::target::{Entry, StreamField, Target, TimeField, append};
 
 pub(super) const FORMAT: Format = Format {
     sniff,

@@ -30,16 +30,16 @@
 //!
 //! **Source**: Koller and Rangaswami: I/O Deduplication, FAST 2010, and the README of the trace set.
 
-use crate::columns::Streams;
-use crate::fields::BlankFields;
+use crate::decode::columns::Streams;
+use crate::decode::fields::BlankFields;
+use crate::decode::lines::{Line, LineFormat};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
+use crate::decode::time_check::TimeUnit;
+use crate::decode::units;
 use crate::format::Format;
-use crate::lines::{Line, LineFormat};
-use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
-use crate::scan;
-use crate::target::{Entry, Extent, StreamField, Target, TimeField, append, letter};
-use crate::time_check::TimeUnit;
-use crate::units;
+use crate::write::target::{Entry, Extent, StreamField, Target, TimeField, append, letter};
 
 pub(super) const FORMAT: Format = Format::text::<Fiu>(
     "fiu",

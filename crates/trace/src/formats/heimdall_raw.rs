@@ -26,17 +26,17 @@
 //!
 //! **Source**: Kurniawan and others: Heimdall, EuroSys 2025, and its repository.
 
-use crate::evidence::Evidence;
-use crate::fields::BlankFields;
+use crate::decode::fields::BlankFields;
+use crate::decode::lines::{Line, LineFormat};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
+use crate::decode::time_check::TimeUnit;
+use crate::decode::units;
 use crate::format::Format;
-use crate::lines::{Line, LineFormat};
-use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
-use crate::sample::Sample;
-use crate::scan;
-use crate::target::{Decimal, Entry, StreamField, Target, TimeField, append};
-use crate::time_check::TimeUnit;
-use crate::units;
+use crate::source::evidence::Evidence;
+use crate::source::sample::Sample;
+use crate::write::target::{Decimal, Entry, StreamField, Target, TimeField, append};
 
 pub(super) const FORMAT: Format = Format::text::<HeimdallRaw>(
     "heimdall-raw",

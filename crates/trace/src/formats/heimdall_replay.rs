@@ -30,19 +30,19 @@
 //!
 //! **Source**: Kurniawan and others: Heimdall, EuroSys 2025, and its repository.
 
+use crate::decode::fields::CommaFields;
+use crate::decode::lines::{self, Line, LineFormat};
+use crate::decode::output::{Fault, Output};
+use crate::decode::reorder::Reordered;
+use crate::decode::scan;
+use crate::decode::time_check::TimeUnit;
 use crate::error::TraceError;
-use crate::evidence::Evidence;
-use crate::fields::CommaFields;
 use crate::format::{Decoder, Format};
-use crate::lines::{self, Line, LineFormat};
-use crate::output::{Fault, Output};
-use crate::reorder::Reordered;
 use crate::request::{Op, Request};
-use crate::sample::Sample;
-use crate::scan;
 use crate::source::Source;
-use crate::target::{Decimal, Entry, Target, TimeField, append};
-use crate::time_check::TimeUnit;
+use crate::source::evidence::Evidence;
+use crate::source::sample::Sample;
+use crate::write::target::{Decimal, Entry, Target, TimeField, append};
 
 pub(super) const FORMAT: Format = Format {
     doubt,

@@ -28,13 +28,13 @@
 //! **Skipped**: `SUSPECTIO` records (type 4), counted in a note. Other types and versions are
 //! counted as malformed.
 
+use crate::decode::output::{Fault, Output};
+use crate::decode::records::{self, LONGEST_RECORD_BYTES, RecordFormat, field};
 use crate::error::TraceError;
 use crate::format::{Confidence, Decoder, Format, no_doubt};
-use crate::output::{Fault, Output};
-use crate::records::{self, LONGEST_RECORD_BYTES, RecordFormat, field};
 use crate::request::{Op, Request};
-use crate::sample::Sample;
 use crate::source::Source;
+use crate::source::sample::Sample;
 
 const NAME: &str = "hp-srt";
 const MAGIC: &[u8] = b"$$TR_IOREC";

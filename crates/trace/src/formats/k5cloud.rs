@@ -23,15 +23,15 @@
 //!
 //! **Source**: the description of the trace set "Fujitsu K5 cloud service traces" at SNIA IOTTA.
 
-use crate::evidence::Evidence;
-use crate::fields::CommaFields;
+use crate::decode::fields::CommaFields;
+use crate::decode::lines::{Line, LineFormat};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
+use crate::decode::units::{self, SECTOR_BYTES};
 use crate::format::Format;
-use crate::lines::{Line, LineFormat};
-use crate::output::{Fault, Output};
 use crate::request::Request;
-use crate::sample::Sample;
-use crate::scan;
-use crate::units::{self, SECTOR_BYTES};
+use crate::source::evidence::Evidence;
+use crate::source::sample::Sample;
 
 pub(super) const FORMAT: Format = Format::text::<K5Cloud>(
     "k5cloud",

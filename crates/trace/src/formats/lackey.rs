@@ -28,13 +28,13 @@
 //! Every other line is counted as malformed; a program's own output ends up in the trace unless
 //! `--log-file` keeps them apart.
 
+use crate::decode::labels;
+use crate::decode::lines::{Line, LineFormat};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
 use crate::format::Format;
-use crate::labels;
-use crate::lines::{Line, LineFormat};
-use crate::output::{Fault, Output};
 use crate::request::{Access, AccessKind, Op};
-use crate::scan;
-use crate::target::{Entry, Head, Target, append};
+use crate::write::target::{Entry, Head, Target, append};
 
 pub(super) const FORMAT: Format = Format {
     holds_processor_accesses: true,

@@ -31,14 +31,14 @@
 //! **Skipped**: deletes by other studies, and requests of size 0, counted. Unknown operations and
 //! negative sizes are counted as malformed.
 
+use crate::decode::objects::{self, OBJECT_BYTES, ObjectOp, ObjectRequest, Objects};
+use crate::decode::output::{Fault, Output};
+use crate::decode::records::{self, RecordFormat, field};
 use crate::error::TraceError;
 use crate::format::{Confidence, Decoder, Format, no_doubt};
-use crate::objects::{self, OBJECT_BYTES, ObjectOp, ObjectRequest, Objects};
-use crate::output::{Fault, Output};
-use crate::records::{self, RecordFormat, field};
-use crate::sample::Sample;
 use crate::source::Source;
-use crate::target::{Entry, Extent, StreamField, Target, TimeField};
+use crate::source::sample::Sample;
+use crate::write::target::{Entry, Extent, StreamField, Target, TimeField};
 
 const NAME: &str = "lcs";
 const MAGIC: [u8; 8] = 0x1234_5678_9abc_def0_u64.to_le_bytes();

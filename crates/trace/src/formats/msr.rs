@@ -30,15 +30,15 @@
 //! **Source**: Narayanan, Donnelly, Rowstron: Write Off-Loading, FAST 2008, and the README of the
 //! trace set.
 
-use crate::columns::Streams;
-use crate::fields::CommaFields;
+use crate::decode::columns::Streams;
+use crate::decode::fields::CommaFields;
+use crate::decode::lines::{Line, LineFormat};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
+use crate::decode::time_check::TimeUnit;
 use crate::format::Format;
-use crate::lines::{Line, LineFormat};
-use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
-use crate::scan;
-use crate::target::{Entry, StreamField, Target, TimeField, append};
-use crate::time_check::TimeUnit;
+use crate::write::target::{Entry, StreamField, Target, TimeField, append};
 
 pub(super) const FORMAT: Format = Format::text::<Msr>(
     "msr",

@@ -25,17 +25,17 @@
 //!
 //! **Source**: the repository `cds-ruc/sac`, whose traces are kept elsewhere.
 
-use crate::evidence::Evidence;
-use crate::fields::BlankFields;
+use crate::decode::fields::BlankFields;
+use crate::decode::lines::{Line, LineFormat};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
+use crate::decode::units::SECTOR_BYTES;
 use crate::format::Format;
-use crate::lines::{Line, LineFormat};
-use crate::output::{Fault, Output};
 use crate::report::ReadReport;
 use crate::request::{Op, Request};
-use crate::sample::Sample;
-use crate::scan;
-use crate::target::{Entry, Extent, Target, append};
-use crate::units::SECTOR_BYTES;
+use crate::source::evidence::Evidence;
+use crate::source::sample::Sample;
+use crate::write::target::{Entry, Extent, Target, append};
 
 pub(super) const FORMAT: Format = Format::text::<MsrReq>(
     "msr-req",

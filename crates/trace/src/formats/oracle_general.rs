@@ -22,13 +22,13 @@
 //!
 //! **Skipped**: requests of size 0, counted.
 
+use crate::decode::objects::{self, ObjectOp, ObjectRequest, Objects};
+use crate::decode::output::{Fault, Output};
+use crate::decode::records::{self, RecordFormat, field};
 use crate::error::TraceError;
 use crate::format::{Confidence, Decoder, Format, no_doubt};
-use crate::objects::{self, ObjectOp, ObjectRequest, Objects};
-use crate::output::{Fault, Output};
-use crate::records::{self, RecordFormat, field};
-use crate::sample::Sample;
 use crate::source::Source;
+use crate::source::sample::Sample;
 
 const RECORD_BYTES: usize = 24;
 

@@ -25,15 +25,15 @@
 //! **Skipped**: deletes by other studies, and requests of size 0, counted. Other operations are
 //! counted as malformed.
 
+use crate::decode::objects::{self, OBJECT_BYTES, ObjectRequest, Objects};
+use crate::decode::output::{Fault, Output};
+use crate::decode::records::{self, RecordFormat, field};
 use crate::error::TraceError;
 use crate::format::{Confidence, Decoder, Format, no_doubt};
 use crate::formats::oracle_general;
-use crate::objects::{self, OBJECT_BYTES, ObjectRequest, Objects};
-use crate::output::{Fault, Output};
-use crate::records::{self, RecordFormat, field};
-use crate::sample::Sample;
 use crate::source::Source;
-use crate::target::{Entry, Extent, StreamField, Target, TimeField};
+use crate::source::sample::Sample;
+use crate::write::target::{Entry, Extent, StreamField, Target, TimeField};
 
 const RECORD_BYTES: usize = 27;
 

@@ -21,14 +21,14 @@
 //! **Skipped**: blank lines, silently. Every other line that is not a reference is counted as
 //! malformed.
 
-use crate::evidence::Evidence;
+use crate::decode::lines::{Line, LineFormat};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
 use crate::format::Format;
-use crate::lines::{Line, LineFormat};
-use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
-use crate::sample::Sample;
-use crate::scan;
-use crate::target::{Entry, Extent, Target, append, letter};
+use crate::source::evidence::Evidence;
+use crate::source::sample::Sample;
+use crate::write::target::{Entry, Extent, Target, append, letter};
 
 pub(super) const FORMAT: Format = Format {
     holds_processor_accesses: true,

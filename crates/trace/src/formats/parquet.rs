@@ -61,18 +61,18 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::ChunkReader;
 use schema::{EventColumns, find_columns, with_views};
 
-use crate::columns::{Columns, Streams};
+use crate::decode::columns::{Columns, Streams};
+use crate::decode::output::{BATCH_REQUESTS, Output};
+use crate::decode::panics;
+use crate::decode::parquet_check;
+use crate::decode::parquet_pages::{BudgetedBytes, PageBudget, TooLarge};
 use crate::error::TraceError;
 use crate::event::Event;
 use crate::format::{Confidence, Decoder, Format, no_doubt};
-use crate::output::{BATCH_REQUESTS, Output};
-use crate::panics;
-use crate::parquet_check;
-use crate::parquet_pages::{BudgetedBytes, PageBudget, TooLarge};
 use crate::request::Request;
-use crate::sample::Sample;
+use crate::source::sample::Sample;
 use crate::source::{Seekable, Source};
-use crate::target::Target;
+use crate::write::target::Target;
 
 const NAME: &str = "parquet";
 const MAGIC: &[u8] = b"PAR1";

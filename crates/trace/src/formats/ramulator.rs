@@ -24,17 +24,17 @@
 //!
 //! **Skipped**: blank lines, silently. Every other line is counted as malformed.
 
-use crate::evidence::Evidence;
-use crate::fields::BlankFields;
+use crate::decode::fields::BlankFields;
+use crate::decode::lines::{self, Line, LineFormat};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
+use crate::decode::units::SECTOR_BYTES;
 use crate::format::{Confidence, Format};
 use crate::formats::dinero;
-use crate::lines::{self, Line, LineFormat};
-use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
-use crate::sample::Sample;
-use crate::scan;
-use crate::target::{Encoding, Entry, Extent, Target, append, no_head};
-use crate::units::SECTOR_BYTES;
+use crate::source::evidence::Evidence;
+use crate::source::sample::Sample;
+use crate::write::target::{Encoding, Entry, Extent, Target, append, no_head};
 
 pub(super) const FORMAT: Format = Format {
     sniff,

@@ -27,16 +27,18 @@
 //!
 //! **Source**: SPC Trace File Format Specification, revision 1.0.1.
 
-use crate::evidence::Evidence;
-use crate::fields::CommaFields;
+use crate::decode::fields::CommaFields;
+use crate::decode::lines::{Line, LineFormat};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
+use crate::decode::units::{self, SECTOR_BYTES};
 use crate::format::Format;
-use crate::lines::{Line, LineFormat};
-use crate::output::{Fault, Output};
 use crate::request::Request;
-use crate::sample::Sample;
-use crate::scan;
-use crate::target::{Decimal, Entry, Extent, StreamField, Target, TimeField, append, letter};
-use crate::units::{self, SECTOR_BYTES};
+use crate::source::evidence::Evidence;
+use crate::source::sample::Sample;
+use crate::write::target::{
+    Decimal, Entry, Extent, StreamField, Target, TimeField, append, letter,
+};
 
 pub(super) const FORMAT: Format = Format::text::<Spc>(
     "spc",

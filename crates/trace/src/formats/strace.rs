@@ -65,14 +65,14 @@ mod processes;
 
 use rustc_hash::FxHashMap;
 
+use crate::decode::lines::{self, Line, LineFormat};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
 use crate::error::TraceError;
 use crate::format::{Confidence, Decoder, Format};
-use crate::lines::{self, Line, LineFormat};
-use crate::output::{Fault, Output};
 use crate::report::ReadReport;
-use crate::sample::Sample;
-use crate::scan;
 use crate::source::Source;
+use crate::source::sample::Sample;
 use calls::{Caller, sharing_of};
 use files::Files;
 use line::{Call, Content, Entry, When};

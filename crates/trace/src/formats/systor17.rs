@@ -27,16 +27,16 @@
 //! **Source**: Lee and others: Understanding Storage Traffic Characteristics on Enterprise Virtual
 //! Desktop Infrastructure, SYSTOR 2017, and the README of the trace set.
 
-use crate::evidence::Evidence;
-use crate::fields::CommaFields;
+use crate::decode::fields::CommaFields;
+use crate::decode::lines::{Line, LineFormat};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
+use crate::decode::units;
 use crate::format::Format;
-use crate::lines::{Line, LineFormat};
-use crate::output::{Fault, Output};
 use crate::request::Request;
-use crate::sample::Sample;
-use crate::scan;
-use crate::target::{Decimal, Entry, StreamField, Target, TimeField, append, letter};
-use crate::units;
+use crate::source::evidence::Evidence;
+use crate::source::sample::Sample;
+use crate::write::target::{Decimal, Entry, StreamField, Target, TimeField, append, letter};
 
 pub(super) const FORMAT: Format = Format::text::<Systor17>(
     "systor17",

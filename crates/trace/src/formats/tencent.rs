@@ -25,16 +25,16 @@
 //! **Source**: Zhang and others: OSCA, an Online-Model Based Cache Allocation Scheme in Cloud Block
 //! Storage Systems, USENIX ATC 2020, and the README of the trace set.
 
-use crate::evidence::Evidence;
-use crate::fields::CommaFields;
+use crate::decode::fields::CommaFields;
+use crate::decode::lines::{Line, LineFormat};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
+use crate::decode::units;
 use crate::format::Format;
-use crate::lines::{Line, LineFormat};
-use crate::output::{Fault, Output};
 use crate::request::{Op, Request};
-use crate::sample::Sample;
-use crate::scan;
-use crate::target::{Entry, Extent, StreamField, Target, TimeField, append};
-use crate::units;
+use crate::source::evidence::Evidence;
+use crate::source::sample::Sample;
+use crate::write::target::{Entry, Extent, StreamField, Target, TimeField, append};
 
 pub(super) const FORMAT: Format = Format::text::<Tencent>(
     "tencent",

@@ -22,13 +22,13 @@
 //! **Skipped**: blank lines, silently. Every other line that is not a reference is counted as
 //! malformed.
 
-use crate::fields::BlankFields;
+use crate::decode::fields::BlankFields;
+use crate::decode::lines::{Line, LineFormat};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
 use crate::format::Format;
-use crate::lines::{Line, LineFormat};
-use crate::output::{Fault, Output};
 use crate::request::{Access, AccessKind, Op};
-use crate::scan;
-use crate::target::{Entry, Extent, Target, append};
+use crate::write::target::{Entry, Extent, Target, append};
 
 pub(super) const FORMAT: Format = Format {
     holds_processor_accesses: true,

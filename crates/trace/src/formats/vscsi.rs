@@ -23,14 +23,14 @@
 //! **Skipped**: other SCSI commands, counted in a note. A record of another version is counted as
 //! malformed.
 
+use crate::decode::output::{Fault, Output};
+use crate::decode::records::{self, RecordFormat, field};
 use crate::error::TraceError;
 use crate::format::{Confidence, Decoder, Format, no_doubt};
-use crate::output::{Fault, Output};
-use crate::records::{self, RecordFormat, field};
 use crate::request::{Op, Request};
-use crate::sample::Sample;
 use crate::source::Source;
-use crate::target::{Entry, Extent, Target, TimeField};
+use crate::source::sample::Sample;
+use crate::write::target::{Entry, Extent, Target, TimeField};
 
 const BLOCK_BYTES: u64 = 512;
 

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 pub use builder::EventViewBuilder;
 
-use crate::footprint::PageKey;
+use crate::pages::footprint::PageKey;
 use crate::request::Op;
 
 /// One reference to one page.

@@ -1,7 +1,7 @@
 //! Counts a trace at a page size, without keeping its references.
 
-use crate::footprint::Footprint;
-use crate::page_view::{PageView, page_shift};
+use crate::pages::footprint::Footprint;
+use crate::pages::page_view::{PageView, page_shift};
 use crate::{Op, TraceError};
 
 /// Counts references and different pages in one pass; takes memory for the pages only.

@@ -23,10 +23,10 @@ pub use record::Record;
 pub use requests::SharedRequests;
 
 use crate::error::TraceError;
-use crate::footprint::PageKey;
-use crate::run_lengths::{RunLengths, RunPlaces};
-use crate::scratch::ScratchColumn;
-use crate::view_chunks::Chunks;
+use crate::pages::footprint::PageKey;
+use crate::pages::run_lengths::{RunLengths, RunPlaces};
+use crate::pages::scratch::ScratchColumn;
+use crate::pages::view_chunks::Chunks;
 
 /// Which consecutive references to one page become one record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use crate::page_view::Record;
+use crate::pages::page_view::Record;
 
 /// The number of references of each of some consecutive records.
 #[derive(Clone, Copy, Debug)]

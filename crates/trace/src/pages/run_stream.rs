@@ -5,9 +5,9 @@
 
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 
-use crate::page_view::Record;
-use crate::run_lengths::{RunLengths, runs_among};
-use crate::view_chunks::Chunk;
+use crate::pages::page_view::Record;
+use crate::pages::run_lengths::{RunLengths, runs_among};
+use crate::pages::view_chunks::Chunk;
 
 /// Records of a part.
 pub(crate) const PART_RECORDS: usize = 32 * 1024;
@@ -127,7 +127,7 @@ impl RunStream {
 
 #[cfg(test)]
 mod tests {
-    use crate::page_view::{Folding, PageViewBuilder};
+    use crate::pages::page_view::{Folding, PageViewBuilder};
     use crate::{Op, Request, TraceError};
 
     const PAGE_BYTES: u64 = 4096;

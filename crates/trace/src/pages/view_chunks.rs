@@ -1,8 +1,8 @@
 //! The runs of a view, a chunk at a time, whether they are in memory or in a file.
 
 use crate::error::TraceError;
-use crate::page_view::{PageView, Record, Runs};
-use crate::run_lengths::{RunLengths, runs_among};
+use crate::pages::page_view::{PageView, Record, Runs};
+use crate::pages::run_lengths::{RunLengths, runs_among};
 
 /// Consecutive runs of a view.
 #[derive(Clone, Copy, Debug)]

@@ -11,8 +11,8 @@
 //! - Lines that are dirty at the end stay where they are.
 
 use crate::error::TraceError;
+use crate::processor::view::RecordClass;
 use crate::request::{Access, AccessKind, Request};
-use crate::view::RecordClass;
 
 /// Shape and rules of a [`CpuCache`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

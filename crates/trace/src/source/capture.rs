@@ -16,10 +16,10 @@ use rustc_hash::FxHashSet;
 
 mod stream_file;
 
-use crate::anonymous::{AnonymousPages, SYSTEM_PAGE_BYTES};
 use crate::error::TraceError;
+use crate::pages::anonymous::{AnonymousPages, SYSTEM_PAGE_BYTES};
+use crate::processor::view::{ClassCounts, RecordClass};
 use crate::request::Request;
-use crate::view::{ClassCounts, RecordClass};
 use stream_file::{Block, Segment, StreamFile, began_ns, decode, io_error, read_payload};
 
 /// How a process ended.

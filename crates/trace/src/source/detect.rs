@@ -1,12 +1,12 @@
 //! Finding the format of a trace by its content.
 
+use crate::decode::output::Output;
 use crate::error::TraceError;
 use crate::format::{Confidence, Format};
 use crate::formats::{self, csv};
-use crate::output::Output;
 use crate::request::{Op, Request};
-use crate::sample::Sample;
 use crate::source::Source;
+use crate::source::sample::Sample;
 
 /// The one format that fits the head of the trace best.
 ///

@@ -5,10 +5,10 @@
 
 use rustc_hash::FxHashSet;
 
-use crate::fields::{BlankFields, CommaFields};
-use crate::sample::Sample;
-use crate::scan;
-use crate::units::SECTOR_BYTES;
+use crate::decode::fields::{BlankFields, CommaFields};
+use crate::decode::scan;
+use crate::decode::units::SECTOR_BYTES;
+use crate::source::sample::Sample;
 
 /// The first lines of a trace as a table.
 pub(crate) struct Evidence<'a> {

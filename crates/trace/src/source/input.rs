@@ -6,18 +6,18 @@ use std::sync::Arc;
 use crate::TraceError;
 use crate::event::Event;
 use crate::info::{TraceInfo, TraceInfoBuilder};
-use crate::joined::{JoinOrder, JoinedReader};
 use crate::memory_limit::default_memory_limit_bytes;
+use crate::processor::view::Classes;
 use crate::progress::{Phase, Progress};
-use crate::read_ahead::overlapped;
 use crate::reader::{OpenOptions, Reader, TraceReader};
 use crate::report::ReadReport;
 use crate::request::Request;
-use crate::request_columns::{ColumnReader, RequestColumns};
-use crate::selection::{SelectedReader, Selection};
 use crate::source::Progress as StoredProgress;
+use crate::source::joined::{JoinOrder, JoinedReader};
+use crate::source::read_ahead::overlapped;
+use crate::source::request_columns::{ColumnReader, RequestColumns};
+use crate::source::selection::{SelectedReader, Selection};
 use crate::synthetic::{Recipe, SyntheticReader};
-use crate::view::Classes;
 
 /// Where a trace comes from.
 #[derive(Clone, Debug)]

@@ -2,13 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::decode::output::BATCH_REQUESTS;
 use crate::error::TraceError;
 use crate::event::Event;
-use crate::output::BATCH_REQUESTS;
 use crate::reader::Reader;
 use crate::report::ReadReport;
 use crate::request::Request;
-use crate::stored_digest::StoredDigest;
+use crate::source::stored_digest::StoredDigest;
 
 /// In which order the requests of several files are one trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

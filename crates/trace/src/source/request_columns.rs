@@ -1,7 +1,7 @@
 //! Requests that are in memory already, column by column, such as arrays of a notebook.
 
+use crate::decode::output::BATCH_REQUESTS;
 use crate::error::TraceError;
-use crate::output::BATCH_REQUESTS;
 use crate::reader::Reader;
 use crate::report::ReadReport;
 use crate::request::{Op, Request};

@@ -7,12 +7,12 @@
 
 use std::ops::RangeInclusive;
 
+use crate::decode::scan;
 use crate::error::TraceError;
 use crate::event::{Action, Event};
 use crate::reader::Reader;
 use crate::report::{ReadReport, grouped};
 use crate::request::{Op, Request};
-use crate::scan;
 
 /// Which requests of a trace are wanted; the default is all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use super::recipe::Recipe;
 use super::running::Generator;
+use crate::decode::output::BATCH_REQUESTS;
 use crate::error::TraceError;
-use crate::output::BATCH_REQUESTS;
 use crate::reader::Reader;
 use crate::report::ReadReport;
 use crate::request::Request;

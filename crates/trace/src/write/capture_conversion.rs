@@ -9,10 +9,10 @@ use std::thread::{self, Builder, Thread};
 use std::time::Duration;
 
 use crate::TraceError;
-use crate::capture::{CaptureReader, CapturedStream, StreamEnd};
-use crate::parquet_writer::{OptionalColumns, ParquetWriter};
 use crate::progress::{Phase, Progress};
 use crate::request::Request;
+use crate::source::capture::{CaptureReader, CapturedStream, StreamEnd};
+use crate::write::parquet_writer::{OptionalColumns, ParquetWriter};
 
 /// The level of zstd: at level 9 the addresses take 8 % fewer bytes and twice the time.
 const LEVEL: i32 = 3;

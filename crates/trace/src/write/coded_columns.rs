@@ -12,7 +12,7 @@ use parquet::file::statistics::Statistics;
 use parquet::schema::types::ColumnDescPtr;
 use rustc_hash::FxHashMap;
 
-use crate::parquet_check::crc32;
+use crate::decode::parquet_check::crc32;
 use crate::request::{Op, Request};
 
 /// The names of the columns.

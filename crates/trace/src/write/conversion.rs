@@ -9,16 +9,16 @@ use std::thread;
 use std::time::Duration;
 
 use crate::TraceError;
-use crate::anonymous::AnonymousPages;
 use crate::event::{Event, ObjectKind};
-use crate::event_writer::ObjectNames;
-use crate::input::{Batch as InputBatch, TraceInput};
-use crate::parquet_writer::OptionalColumns;
+use crate::pages::anonymous::AnonymousPages;
 use crate::progress::Progress;
 use crate::report::ReadReport;
 use crate::request::Request;
-use crate::target::{Target, find_target, target_of_path};
-use crate::writer::{TraceWriter, WriteOptions};
+use crate::source::input::{Batch as InputBatch, TraceInput};
+use crate::write::event_writer::ObjectNames;
+use crate::write::parquet_writer::OptionalColumns;
+use crate::write::target::{Target, find_target, target_of_path};
+use crate::write::writer::{TraceWriter, WriteOptions};
 
 /// The number of batches that are read while an earlier one is written.
 const BATCHES_AHEAD: usize = 4;

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::decode::labels;
+use crate::decode::scan;
 use crate::error::TraceError;
 use crate::event::{Action, Event, ObjectKind};
-use crate::labels;
 use crate::request::Op;
-use crate::scan;
-use crate::sink::{Compression, Sink};
-use crate::target::Decimal;
-use crate::unfinished::Unfinished;
+use crate::write::sink::{Compression, Sink};
+use crate::write::target::Decimal;
+use crate::write::unfinished::Unfinished;
 
 /// The number of bytes that are encoded before they are written.
 const BUFFER_BYTES: usize = 256 * 1024;

@@ -16,13 +16,13 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
-use crate::anonymous::AnonymousPages;
-use crate::coded_columns::{CLASS, OP, RequestColumns, SIZE, STREAM};
+use crate::decode::parquet_check::{CheckedPages, SealedFile};
 use crate::error::TraceError;
 use crate::event::{Action, Event, ObjectKind};
-use crate::parquet_check::{CheckedPages, SealedFile};
+use crate::pages::anonymous::AnonymousPages;
 use crate::request::{Op, Request};
-use crate::unfinished::Unfinished;
+use crate::write::coded_columns::{CLASS, OP, RequestColumns, SIZE, STREAM};
+use crate::write::unfinished::Unfinished;
 
 /// Rows that are written, and later read, as one piece; what the writer holds in memory.
 const ROW_GROUP_ROWS: usize = 1 << 20;

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::error::TraceError;
 use crate::formats::formats;
 use crate::request::Op;
-use crate::sink::Compression;
+use crate::write::sink::Compression;
 
 /// A format that traces can be written in. Some formats have two versions, each a target.
 #[derive(Clone, Copy, Debug)]

@@ -5,19 +5,19 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use crate::TraceError;
-use crate::capture::CaptureReader;
-use crate::capture_conversion::stream_label;
+use crate::decode::lines::LineFormat;
+use crate::decode::output::{Fault, Output};
 use crate::event::{Action, Event};
-use crate::event_writer::ObjectNames;
 use crate::formats::strace::{Log, MemoryReference};
-use crate::lines::LineFormat;
-use crate::output::{Fault, Output};
-use crate::parquet_writer::OptionalColumns;
+use crate::processor::view::{Convention, View};
 use crate::progress::{Phase, Progress};
 use crate::request::Request;
-use crate::target::find_target;
-use crate::view::{Convention, View};
-use crate::writer::{TraceWriter, WriteOptions};
+use crate::source::capture::CaptureReader;
+use crate::write::capture_conversion::stream_label;
+use crate::write::event_writer::ObjectNames;
+use crate::write::parquet_writer::OptionalColumns;
+use crate::write::target::find_target;
+use crate::write::writer::{TraceWriter, WriteOptions};
 
 /// A page cache has what page tables see.
 const VIEW: View = View { convention: Convention::Fault, fetches: true };

@@ -7,15 +7,15 @@ use std::path::Path;
 
 mod streams;
 
-use crate::anonymous::AnonymousPages;
 use crate::error::TraceError;
 use crate::event::{Event, ObjectKind};
-use crate::event_writer::{EventTextWriter, ObjectNames};
-use crate::parquet_writer::{OBJECTS_KEY, OptionalColumns, ParquetWriter, objects_text};
+use crate::pages::anonymous::AnonymousPages;
 use crate::request::{Op, Request};
-use crate::sink::{Compression, Sink};
-use crate::target::{Encoding, Entry, Head, Target, WriteEntry};
-use crate::unfinished::Unfinished;
+use crate::write::event_writer::{EventTextWriter, ObjectNames};
+use crate::write::parquet_writer::{OBJECTS_KEY, OptionalColumns, ParquetWriter, objects_text};
+use crate::write::sink::{Compression, Sink};
+use crate::write::target::{Encoding, Entry, Head, Target, WriteEntry};
+use crate::write::unfinished::Unfinished;
 use streams::Streams;
 
 /// The options of writing a trace.

@@ -8,8 +8,8 @@
 use rustc_hash::FxHashMap;
 
 use super::{ObjectOp, ObjectRequest};
+use crate::decode::output::{Fault, LONGEST_REQUEST_BYTES, Output};
 use crate::event::{Action, Event};
-use crate::output::{Fault, LONGEST_REQUEST_BYTES, Output};
 use crate::report::ReadReport;
 use crate::request::{Op, Request};
 

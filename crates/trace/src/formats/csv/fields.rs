@@ -3,7 +3,7 @@
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use memchr::memchr;
 
-use crate::scan;
+use crate::decode::scan;
 
 /// What stands between the fields of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

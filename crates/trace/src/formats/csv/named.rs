@@ -4,14 +4,14 @@ use memchr::memchr2;
 
 use super::fields::{Fields, Separator};
 use super::notation::{Addressed, Column, Meaning, Notation, OpSource, Place, Size};
-use crate::columns::Streams;
-use crate::lines::{Line, LineFormat};
-use crate::objects::{ObjectOp, ObjectRequest, Objects};
-use crate::output::{Fault, Output};
+use crate::decode::columns::Streams;
+use crate::decode::lines::{Line, LineFormat};
+use crate::decode::objects::{ObjectOp, ObjectRequest, Objects};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
 use crate::report::ReadReport;
 use crate::request::{Op, Request};
-use crate::sample::quoted;
-use crate::scan;
+use crate::source::sample::quoted;
 
 /// A table with the columns that its user names.
 pub(super) struct Named {

@@ -1,9 +1,9 @@
 //! The notation that names the columns of any table: `csv:sep=;,op=cmd,address=lba*512,time=when_ms:ms`.
 
 use super::fields::Separator;
+use crate::decode::scan;
 use crate::quantity::bytes_with_unit;
 use crate::request::Op;
-use crate::scan;
 
 /// A table as its user describes it.
 #[derive(Debug)]

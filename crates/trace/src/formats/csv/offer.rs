@@ -2,9 +2,9 @@
 
 use super::fields::{Fields, Separator};
 use super::notation::{Meaning, meaning_for_object, usual_meaning};
-use crate::columns::Role;
-use crate::sample::Sample;
-use crate::scan;
+use crate::decode::columns::Role;
+use crate::decode::scan;
+use crate::source::sample::Sample;
 
 /// Lines that are looked at.
 const LINES: usize = 50;

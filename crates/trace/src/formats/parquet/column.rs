@@ -12,13 +12,13 @@ use arrow_array::types::{
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, SchemaRef, TimeUnit};
 
-use crate::columns::Streams;
-use crate::output::Fault;
+use crate::decode::columns::Streams;
+use crate::decode::output::Fault;
+use crate::decode::scan;
+use crate::processor::view::RecordClass;
 use crate::report::ReadReport;
 use crate::request::Op;
-use crate::sample::quoted;
-use crate::scan;
-use crate::view::RecordClass;
+use crate::source::sample::quoted;
 
 /// A column of a batch, by its place in the schema.
 pub(super) fn column<'a>(

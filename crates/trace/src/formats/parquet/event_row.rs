@@ -1,9 +1,9 @@
 //! One row of a table of events.
 
+use crate::decode::scan;
 use crate::event::Action;
 use crate::request::Op;
-use crate::sample::quoted;
-use crate::scan;
+use crate::source::sample::quoted;
 
 /// One row of a table of events.
 pub(super) struct Cells<'a> {

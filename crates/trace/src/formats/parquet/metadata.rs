@@ -2,12 +2,12 @@
 
 use parquet::file::metadata::KeyValue;
 
-use crate::anonymous::AnonymousPages;
 use crate::error::TraceError;
 use crate::event::ObjectKind;
-use crate::parquet_writer::{ANONYMOUS_PAGES_KEY, OBJECTS_KEY, SEGMENTS_KEY};
+use crate::pages::anonymous::AnonymousPages;
 use crate::report::ReadReport;
 use crate::source::Source;
+use crate::write::parquet_writer::{ANONYMOUS_PAGES_KEY, OBJECTS_KEY, SEGMENTS_KEY};
 
 /// Key and value pairs that libraries store for themselves.
 const KEYS_OF_LIBRARIES: [&str; 2] = ["ARROW:schema", "pandas"];

@@ -7,7 +7,7 @@ use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::errors::ParquetError;
 
-use crate::columns::{Columns, TimeColumn};
+use crate::decode::columns::{Columns, TimeColumn};
 use crate::error::TraceError;
 use crate::report::ReadReport;
 use crate::source::Source;

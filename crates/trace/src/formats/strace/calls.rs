@@ -4,10 +4,10 @@ use super::Log;
 use super::files::FileNumber;
 use super::line::{Call, Descriptor};
 use super::processes::{Description, DescriptionNumber, Sharing, Telling};
+use crate::decode::output::{Fault, Output};
+use crate::decode::scan;
 use crate::event::Action;
-use crate::output::{Fault, Output};
 use crate::request::Op;
-use crate::scan;
 
 /// What lines without events are, in the plural, for the note at the end.
 const OTHER: &str = "calls that concern no file";

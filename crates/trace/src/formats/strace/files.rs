@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::line::FileNote;
+use crate::decode::output::{Fault, Output};
 use crate::event::{Action, Event, ObjectKind};
-use crate::output::{Fault, Output};
 use crate::request::Op;
 
 /// A file, by the order in which the log met them.

@@ -1,7 +1,7 @@
 //! One line of a log: who, when, and which call with which arguments and result.
 
-use crate::fields::BlankFields;
-use crate::scan;
+use crate::decode::fields::BlankFields;
+use crate::decode::scan;
 
 /// What a line tells.
 pub(super) enum Content<'a> {

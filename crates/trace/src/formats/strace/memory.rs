@@ -10,8 +10,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::calls::{Caller, END_BYTES, has};
 use super::line::{Entry, When};
 use super::{Files, Log};
+use crate::decode::output::{Fault, Output};
 use crate::event::{Action, Event};
-use crate::output::{Fault, Output};
 use crate::request::Op;
 
 const PAGE_BYTES: u64 = 4096;

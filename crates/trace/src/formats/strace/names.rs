@@ -3,8 +3,8 @@
 use super::calls::{Caller, NO_NAME, has, is_in_cache, sharing_of};
 use super::line::{Descriptor, FileNote, string};
 use super::processes::{Description, Mapping};
-use crate::output::Fault;
-use crate::scan;
+use crate::decode::output::Fault;
+use crate::decode::scan;
 
 /// Working folder of a process if the log does not say it.
 const UNKNOWN_DIRECTORY: &[u8] = b"/(working directory)";

@@ -11,8 +11,8 @@ use rustc_hash::FxHashMap;
 use super::calls::END_BYTES;
 use super::files::{FileNumber, Files};
 use super::pool::Pool;
+use crate::decode::output::{Fault, Output};
 use crate::event::Action;
-use crate::output::{Fault, Output};
 
 /// What an open call made.
 #[derive(Clone, Copy, Debug)]

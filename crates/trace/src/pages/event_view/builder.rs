@@ -9,9 +9,9 @@ use super::{
 };
 use crate::error::TraceError;
 use crate::event::{Action, Event, FileLengths, ObjectKind};
-use crate::footprint::{Footprint, PageKey};
 use crate::memory_limit::default_memory_limit_bytes;
-use crate::page_view::{PageView, inner_pages, page_shift};
+use crate::pages::footprint::{Footprint, PageKey};
+use crate::pages::page_view::{PageView, inner_pages, page_shift};
 use crate::request::Op;
 
 /// A mark whose pages have no dense ids yet.

@@ -8,14 +8,14 @@ use super::record::{FLAG_BITS, FLAGS, Record};
 use super::{Folding, Numbering, PageView, Runs, SharedRequests, page_shift};
 use crate::error::TraceError;
 use crate::event::Event;
-use crate::footprint::{Footprint, GROUP_PAGES, NONE, PageKey};
 use crate::memory_limit::default_memory_limit_bytes;
-use crate::page_counter::PageCounts;
+use crate::pages::footprint::{Footprint, GROUP_PAGES, NONE, PageKey};
+use crate::pages::page_counter::PageCounts;
+use crate::pages::run_lengths::{BLOCK_RECORDS, RunPlaces};
+use crate::pages::run_stream::{RunSink, RunStream, run_stream};
+use crate::pages::scratch::ScratchColumn;
 use crate::progress::{Phase, Progress};
 use crate::request::{Op, Request};
-use crate::run_lengths::{BLOCK_RECORDS, RunPlaces};
-use crate::run_stream::{RunSink, RunStream, run_stream};
-use crate::scratch::ScratchColumn;
 
 /// Makes a [`PageView`] in one pass; several builders can share the pass.
 pub struct PageViewBuilder {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::event::{Action, Event};
-use crate::footprint::PageKey;
+use crate::pages::footprint::PageKey;
 
 /// Pages whose content ends before a record.
 #[derive(Clone, PartialEq, Eq, Debug)]

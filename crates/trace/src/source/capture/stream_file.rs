@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::{CapturedStream, StreamEnd};
 use crate::error::TraceError;
-use crate::view::RecordClass;
+use crate::processor::view::RecordClass;
 
 pub(super) const MAGIC: &[u8; 8] = b"CLKHCAP\x01";
 const BLOCK_HEADER_BYTES: usize = 13;

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::Reason;
-use crate::target::{StreamField, Target};
+use crate::write::target::{StreamField, Target};
 
 /// The streams that were written, and how each is named.
 #[derive(Default)]
