@@ -75,7 +75,7 @@ def _show(page: str, entry: dict[str, Any]) -> None:
 
 
 def _devices(name: Name = None, format: OutputFormat = None) -> None:
-    """List the devices and flash drives, or show one, built-in or from a TOML file."""
+    """List devices, flash drives and memory tiers, or show one, built-in or from a TOML file."""
     if name is None:
         listed = {
             "devices": clockhand.devices().select("name", "summary"),

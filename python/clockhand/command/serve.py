@@ -122,7 +122,7 @@ def _serve(
     out: Out = None,
     report: Report = None,
 ) -> None:
-    """Serve a disk to NBD clients, behind a write buffer that simulate's ssd counts.
+    """Serve a disk to NBD clients, behind a write buffer that clockhand ssd simulates.
 
     SIGTERM and Ctrl-C end it: every page goes to the disk, which is a plain image then. With a
     program the server ends when it does, and the exit code is the program's.

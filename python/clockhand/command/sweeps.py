@@ -64,7 +64,7 @@ MemoryBudget = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="How much memory what is made of a trace may take, cells at work too; half of the "
+        help="Limit of memory for a trace and the cells at work on it; half of the "
         "machine's if not given.",
     ),
 ]

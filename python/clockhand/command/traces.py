@@ -199,7 +199,7 @@ def _convert(
     to: Annotated[
         str | None,
         typer.Option(
-            help="Format to write; as the file's name ends if not given. See: clockhand formats."
+            help="Format to write; by the file's name if not given. See: clockhand formats."
         ),
     ] = None,
     widen: Annotated[
