@@ -136,7 +136,7 @@ ALLOWED_ROOMS = {
     "measure": {"study"},
     "serving": {"study", "report"},
     "studies": {"study", "traces", "report", "capture"},
-    "sweep": {"study", "traces", "studies"},
+    "sweep": {"study", "traces", "report", "studies"},
     "reproduce": {"study", "traces", "report", "studies", "sweep"},
     "completion": set(),
     "command": {

@@ -23,15 +23,16 @@ ASCII = "".join(map(chr, range(32, 127)))
 HARD = PaperTable(
     title=f"Hard: {ASCII} – … ± \u00d7 · ≤ ≥ ∞ µ ►\u00a0--",
     slug="hard",
-    columns={
-        "name": [f"[x] {ASCII}", "b\nc", None],
-        "n": [1, -22, None],
-        "share %": [0.5, float("inf"), float("nan")],
-        "5.0 %": [1.0, 2.0, 3.0],
-        "read p50 µs": [1e-4, 2.0, None],
-        "on": [True, False, None],
-    },
-    numeric=("n", "share %", "5.0 %", "read p50 µs"),
+    content=pl.DataFrame(
+        {
+            "name": [f"[x] {ASCII}", "b\nc", None],
+            "n": [1, -22, None],
+            "share %": [0.5, float("inf"), float("nan")],
+            "5.0 %": [1.0, 2.0, 3.0],
+            "read p50 µs": [1e-4, 2.0, None],
+            "on": [True, False, None],
+        }
+    ),
 )
 """A table with every character that means something, and every kind of value."""
 
@@ -83,7 +84,7 @@ def test_a_table_for_markdown_has_as_many_cells_in_each_line() -> None:
     table = [line for line in lines if line.startswith("| ")]
     assert len(table) == 5
     cells = [len(re.findall(r"(?<!\\)\|", line)) for line in table]
-    assert set(cells) == {len(HARD.columns) + 1}
+    assert set(cells) == {HARD.content.width + 1}
     assert table[1] == "| --- | ---: | ---: | ---: | ---: | --- |"
     assert table[3] == "| b c | -22 | ∞ | 2.000 | 2.000000 | no |"
 

@@ -1,13 +1,13 @@
 """A console that keeps the tables that are printed on it, with their values, and nothing else."""
 
 import io
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 
-KeptTable = tuple[str, Mapping[str, Sequence[Any]], Collection[str]]
-"""A title, the values by headings, and the headings of numbers."""
+KeptTable = tuple[str, Mapping[str, Sequence[Any]]]
+"""A title, and the values by headings."""
 
 
 class TableKeeper(Console):
@@ -21,15 +21,7 @@ class TableKeeper(Console):
         super().__init__(file=io.StringIO())
         self.tables: list[KeptTable] = []
 
-    def keep(
-        self, title: str, columns: Mapping[str, Sequence[Any]], numeric: Collection[str]
-    ) -> None:
+    def keep(self, title: str, columns: Mapping[str, Sequence[Any]]) -> None:
         """Keep a table; its headings are on one line each."""
-        in_line = {name: ", ".join(name.split("\n")) for name in columns}
-        self.tables.append(
-            (
-                title,
-                {in_line[name]: values for name, values in columns.items()},
-                [in_line[name] for name in columns if name in numeric],
-            )
-        )
+        in_line = {", ".join(name.split("\n")): values for name, values in columns.items()}
+        self.tables.append((title, in_line))

@@ -127,7 +127,7 @@ def print_table(title: str, rows: "pl.DataFrame | Columns", into: Console | None
         columns = rows.to_dict(as_series=False)
         numeric = {name for name, kind in rows.schema.items() if kind.is_numeric()}
     if isinstance(into, TableKeeper):
-        into.keep(title, columns, numeric)
+        into.keep(title, columns)
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     least_width = 0

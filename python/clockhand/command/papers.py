@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
@@ -19,6 +19,7 @@ from clockhand.study.files import check_places
 
 if TYPE_CHECKING:
     from clockhand.report.paper import Paper
+    from clockhand.report.paper_tables import PaperTable
 
 
 class TableForm(StrEnum):
@@ -28,8 +29,6 @@ class TableForm(StrEnum):
     MARKDOWN = "markdown"
     CSV = "csv"
 
-
-ENDINGS = {TableForm.LATEX: "tex", TableForm.MARKDOWN: "md", TableForm.CSV: "csv"}
 
 TablesFolder = Annotated[
     Path | None,
@@ -82,7 +81,15 @@ class Papers:
             return {}
         keeper = TableKeeper()
         print_for_people(keeper)
-        return written(self.tables, self.form, keeper, facts)
+        return table_files_of(self.tables, self.form, keeper, facts)
+
+    def analyses(self, tables: "Iterable[PaperTable]", facts: Any) -> dict[Path, bytes]:
+        """Return tables that are made already as files of the folder, if it is asked for."""
+        if self.tables is None:
+            return {}
+        from clockhand.sweep.tables import table_files
+
+        return table_files(self.tables, tables, facts, self.form)
 
 
 def papers_of(tables: Path | None, form: TableForm | None, theme: str | None) -> Papers:
@@ -101,26 +108,22 @@ def papers_of(tables: Path | None, form: TableForm | None, theme: str | None) ->
     return Papers(tables, form or TableForm.CSV, made)
 
 
-def written(
+def table_files_of(
     folder: Path, form: TableForm, keeper: TableKeeper, facts: Mapping[str, Any]
 ) -> dict[Path, bytes]:
-    """Return kept tables as files of a folder, each with how it was made."""
-    from clockhand.report.paper_tables import PaperTable, latex, markdown
-    from clockhand.report.words import free_slug
-    from clockhand.sweep.tables import csv_of, origin_of_table
+    """Return kept tables as files, which are named after their titles."""
+    import polars as pl
 
-    files: dict[Path, bytes] = {}
-    slugs: list[str] = []
-    for title, columns, numeric in keeper.tables:
-        slugs.append(free_slug(re.split("[:,;] ", title, maxsplit=1)[0], slugs))
-        table = PaperTable(title, slugs[-1], columns, numeric)
-        origin = origin_of_table(title, facts)
-        if form is TableForm.CSV:
-            content = csv_of(columns, origin)
-        else:
-            content = (latex if form is TableForm.LATEX else markdown)(table, origin).encode()
-        files[folder / f"{table.slug}.{ENDINGS[form]}"] = content
-    return files
+    from clockhand.report.paper_tables import PaperTable
+    from clockhand.report.words import free_slug
+    from clockhand.sweep.tables import table_files
+
+    tables: list[PaperTable] = []
+    for title, columns in keeper.tables:
+        stem = re.split("[:,;] ", title, maxsplit=1)[0]
+        slug = free_slug(stem, [table.slug for table in tables])
+        tables.append(PaperTable(title, slug, pl.DataFrame(columns, strict=False)))
+    return table_files(folder, tables, facts, form)
 
 
 def facts_without_traces() -> dict[str, Any]:

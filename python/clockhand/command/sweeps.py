@@ -10,13 +10,15 @@ import polars as pl
 import typer
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, TextColumn
+from rich.text import Text
 
 from clockhand import UsageError
 from clockhand.command import filecache, locality, pagecache, ssd, tier, translation
-from clockhand.command.options import Highlight, Jobs, Out, OutputFormat, Report, Scratch
+from clockhand.command.options import Highlight, Jobs, Out, OutputFormat, Plots, Report, Scratch
 from clockhand.command.output import (
-    check_figures,
+    Format,
     check_highlight,
+    check_outputs,
     command_line,
     deliver,
     is_quiet,
@@ -25,14 +27,17 @@ from clockhand.command.output import (
 )
 from clockhand.command.own_policies import with_libraries
 from clockhand.command.pages import print_rows
+from clockhand.command.papers import Papers, for_papers
 from clockhand.command.progress import Lines, progress_bar
+from clockhand.report.paper_tables import PaperTable
 from clockhand.study.facts import printable
-from clockhand.study.files import check_places, refuse_overwriting
-from clockhand.sweep import Dataset, analyse, read_experiment, run_sweep
+from clockhand.study.files import refuse_overwriting
+from clockhand.sweep import Dataset, analyse, differences, read_experiment, run_sweep
+from clockhand.sweep.differences import Differences
 from clockhand.sweep.experiment import Experiment
 from clockhand.sweep.layout import PAGES, Layout, files_of
+from clockhand.sweep.over_traces import OverTraces, dataset_over_traces
 from clockhand.sweep.run import SweepWatch, reported
-from clockhand.sweep.tables import Table, table_files
 
 TABLES: Mapping[str, Callable[[Any, Console], None]] = {
     "ssd": ssd.print_tables,
@@ -71,7 +76,22 @@ MemoryBudget = Annotated[
 ReportedFolder = Annotated[
     str, typer.Argument(metavar="DATASET", help="The folder of a sweep, or its address.")
 ]
-Tables = Annotated[Path | None, typer.Option(help="Write each analysis as CSV into this folder.")]
+OtherDataset = Annotated[
+    str | None,
+    typer.Argument(metavar="[OTHER]", help="Another one: what moved in it, and by how much."),
+]
+OverTracesFlag = Annotated[
+    bool,
+    typer.Option(
+        "--over-traces",
+        help="Say which is better over the traces: ranks, Wilcoxon's test of each pair with Holm's "
+        "correction, intervals by bootstrap.",
+    ),
+]
+Against = Annotated[
+    str | None,
+    typer.Option(help="With --over-traces: compare each with this one alone, not all pairs."),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -80,6 +100,7 @@ def register(app: typer.Typer) -> None:
     app.command(name="report")(_report)
 
 
+@for_papers
 def _sweep(
     experiment: ExperimentFile,
     dataset: DatasetFolder = None,
@@ -88,14 +109,15 @@ def _sweep(
     jobs: Jobs = None,
     cluster: Cluster = None,
     report: Report = None,
+    plots: Plots = None,
     highlight: Highlight = None,
-    tables: Tables = None,
     format: OutputFormat = None,
     out: Out = None,
+    *,
+    papers: Papers,
 ) -> None:
     """Run an experiment: compute the cells that its dataset lacks, then its analyses."""
-    check_figures(report)
-    check_places([path for path in (out, report) if path is not None], folder=tables)
+    check_outputs(out, report, plots)
     read = read_experiment(experiment)
     devices = [name for setting in read.settings for name in files_of(setting.options)]
     written = {"--out": out, "--report": report}
@@ -103,7 +125,7 @@ def _sweep(
         {option: path for option, path in written.items() if path is not None},
         [*read.traces, *devices],
     )
-    marked = _highlighted(highlight, read.policies, read.layout, report)
+    marked = _highlighted(highlight, read.policies, read.layout, report, plots)
     with sweep_progress() as watch:
         sweep = run_sweep(
             read,
@@ -120,49 +142,95 @@ def _sweep(
     folder = read.dataset if dataset is None else dataset
     say(f"{sweep.rows.height:,} rows, {sweep.computed:,} cells computed now; kept in {folder}")
     made = [
-        Table(item.title, item.slug, analyse(sweep.rows, item, read.layout))
+        PaperTable(item.title, item.slug, analyse(sweep.rows, item, read.layout))
         for item in read.analyses
     ]
-    files = {} if tables is None else table_files(tables, made, sweep.facts)
-    if report is not None:
+    files = papers.analyses(made, sweep.facts)
+    if report is not None or plots is not None:
         result = sweep.reported(_asked(read, made))
-        files |= result.report_files(report, None, marked)
-    print_for_people = partial(_print_analyses, made, sweep.rows, sweep.facts, read.layout)
-    deliver(read.layout.shown(sweep.rows), format, out, print_for_people, files, tables)
+        files |= result.report_files(report, plots, marked, papers.theme)
+    shown = partial(_print_analyses, made, sweep.rows, sweep.facts, read.layout)
+    deliver(read.layout.shown(sweep.rows), format, out, shown, files, plots, papers.tables)
 
 
+@for_papers
 def _report(
     dataset: ReportedFolder,
+    other: OtherDataset = None,
+    over_traces: OverTracesFlag = False,
+    against: Against = None,
     report: Report = None,
+    plots: Plots = None,
     highlight: Highlight = None,
     format: OutputFormat = None,
     out: Out = None,
+    *,
+    papers: Papers,
 ) -> None:
-    """Show what a dataset holds: a table per trace and setting, and a report as HTML."""
-    check_figures(report)
-    check_places([path for path in (out, report) if path is not None])
+    """Show what a dataset holds: a table per trace and setting, and a report as HTML; which is
+    better over its traces; or what moved in another one."""
+    check_outputs(out, report, plots)
+    if highlight and (other is not None or over_traces):
+        raise UsageError("--highlight is about the figures of a study; leave it out")
+    if other is not None and over_traces:
+        raise UsageError("--over-traces is about one dataset; leave it or the other one out")
+    if against is not None and not over_traces:
+        raise UsageError("--against is about --over-traces; add it")
+    if other is not None:
+        made = differences(dataset, other, command=command_line())
+        return _deliver_comparison(made, made.moved, report, plots, format, out, papers)
     found = Dataset.found(dataset)
     rows, facts = found.report()
     layout = found.layout
-    compared = layout.study.contender
-    given = [] if compared is None else rows[compared].unique(maintain_order=True).to_list()
-    marked = _highlighted(highlight, given, layout, report)
-    files = {}
-    if report is not None:
-        files = reported(rows, facts, layout).report_files(report, None, marked)
+    if over_traces:
+        compared = dataset_over_traces(rows, facts, layout, against)
+        return _deliver_comparison(compared, compared.rows, report, plots, format, out, papers)
+    contender = layout.study.contender
+    given = [] if contender is None else rows[contender].unique(maintain_order=True).to_list()
+    marked = _highlighted(highlight, given, layout, report, plots)
+    files: dict[Path, bytes] = {}
+    if report is not None or plots is not None:
+        result = reported(rows, facts, layout)
+        files = result.report_files(report, plots, marked, papers.theme)
     shown = partial(_print_rows, rows, facts, layout)
-    deliver(layout.shown(rows), format, out, shown, files)
+    files |= papers.files(shown, facts)
+    deliver(layout.shown(rows), format, out, shown, files, plots, papers.tables)
+
+
+def _deliver_comparison(
+    made: OverTraces | Differences,
+    table: pl.DataFrame,
+    report: Path | None,
+    plots: Path | None,
+    format: Format | None,
+    out: Path | None,
+    papers: Papers,
+) -> None:
+    """Print a table and the sentences of a comparison, and write what else is wanted of it."""
+
+    def shown(to: Console) -> None:
+        if not table.is_empty():
+            print_table(made.heading, table, to)
+        for sentence in made.sentences():
+            to.print(Text(printable(sentence)), soft_wrap=True)
+
+    files = made.report_files(report, plots, paper=papers.theme)
+    files |= papers.files(shown, made.facts)
+    deliver(made.rows, format, out, shown, files, plots, papers.tables)
 
 
 def _highlighted(
-    highlight: list[str] | None, given: Sequence[str], layout: Layout, report: Path | None
+    highlight: list[str] | None,
+    given: Sequence[str],
+    layout: Layout,
+    *figures: Path | None,
 ) -> list[str]:
     """Return what figures emphasise, in studies whose figures do."""
     if highlight and layout.study.contender is None:
         raise UsageError(
             f"--highlight means nothing in reports of {layout.study.name}; leave it out"
         )
-    return check_highlight(highlight, given, report)
+    return check_highlight(highlight, given, *figures)
 
 
 def _print_rows(rows: pl.DataFrame, facts: Any, layout: Layout, to: Console) -> None:
@@ -174,7 +242,7 @@ def _print_rows(rows: pl.DataFrame, facts: Any, layout: Layout, to: Console) -> 
 
 
 def _print_analyses(
-    tables: list[Table], rows: pl.DataFrame, facts: Any, layout: Layout, to: Console
+    tables: list[PaperTable], rows: pl.DataFrame, facts: Any, layout: Layout, to: Console
 ) -> None:
     """Print the table of each analysis; the rows themselves where none is asked for."""
     for table in tables:
@@ -203,7 +271,7 @@ def sweep_progress() -> Iterator[SweepWatch | None]:
         yield watch
 
 
-def _asked(experiment: Experiment, tables: Iterable[Table]) -> dict[str, Any]:
+def _asked(experiment: Experiment, tables: Iterable[PaperTable]) -> dict[str, Any]:
     """Return what an experiment asks, what its author expects and its analyses, for a report."""
     from clockhand.report.table import plain_table
 

@@ -35,8 +35,11 @@ SIZE = r'\b(width|height)="([\d.]+)"'
 HEIGHT_OF_WIDTH = 0.5
 """How high the area of values is in a width, where its content does not decide."""
 
-NAMES_OF_WIDTH = 0.3
+NAMES_OF_WIDTH = 0.45
 """What names beside an axis take of the width at most."""
+
+TITLE_OF_WIDTH = 0.7
+"""How long a line of the title below an axis is."""
 
 LEGEND_ENTRY_PIXELS = 100
 LETTER_PIXELS = 5.6
@@ -142,7 +145,7 @@ def for_paper(figure: Spec, paper: Paper) -> Spec:
         # Nothing answers to a pointer here.
         "params": [],
     }
-    rooms = {"x": width * (1 - NAMES_OF_WIDTH), "y": made["height"]}
+    rooms = {"x": width * TITLE_OF_WIDTH, "y": made["height"]}
     made["layer"] = [_still(layer, title, rooms) for layer in made["layer"]]
     config = made["config"]
     config["font"] = FAMILIES[paper.font]

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -72,19 +72,20 @@ class PaperTable:
     Attributes:
         title: What stands above it.
         slug: The name of its file without the ending, and of its label.
-        columns: The values by the headings; whole numbers, numbers, texts, answers, or nothing.
-        numeric: The headings of columns that hold numbers.
+        content: The values: whole numbers, numbers, texts, answers, or nothing.
     """
 
     title: str
     slug: str
-    columns: Mapping[str, Sequence[Any]]
-    numeric: Collection[str]
+    content: "pl.DataFrame"
 
-    @property
-    def rows(self) -> list[tuple[Any, ...]]:
-        """The values, row by row."""
-        return list(zip(*self.columns.values(), strict=True))
+    def decimals(self) -> dict[str, int]:
+        """Return the decimals of each column that holds numbers."""
+        return {
+            name: decimals_of(self.content[name].to_list())
+            for name, kind in self.content.schema.items()
+            if kind.is_numeric()
+        }
 
 
 def latex(table: PaperTable, origin: Sequence[str] = ()) -> str:
@@ -92,18 +93,18 @@ def latex(table: PaperTable, origin: Sequence[str] = ()) -> str:
 
     Numbers are as they are for siunitx, which aligns and groups them.
     """
-    decimals = {name: decimals_of(table.columns[name]) for name in table.numeric}
+    decimals, names = table.decimals(), table.content.columns
     kinds = [
-        _alignment(table.columns[name], decimals[name]) if name in decimals else "l"
-        for name in table.columns
+        _alignment(table.content[name].to_list(), decimals[name]) if name in decimals else "l"
+        for name in names
     ]
-    heads = [_heading(name, name in decimals) for name in table.columns]
+    heads = [_heading(name, name in decimals) for name in names]
     lines = [
         [
             _number(value, decimals[name]) if name in decimals else latex_text(_text(value))
-            for name, value in zip(table.columns, row, strict=True)
+            for name, value in zip(names, row, strict=True)
         ]
-        for row in table.rows
+        for row in table.content.iter_rows()
     ]
     return "\n".join(
         [
@@ -165,14 +166,14 @@ def _number(value: Any, decimals: int) -> str:
 
 def markdown(table: PaperTable, origin: Sequence[str] = ()) -> str:
     """Return a table for Markdown, with a comment that says how it was made."""
-    decimals = {name: decimals_of(table.columns[name]) for name in table.numeric}
-    sides = ["---:" if name in decimals else "---" for name in table.columns]
+    decimals, names = table.decimals(), table.content.columns
+    sides = ["---:" if name in decimals else "---" for name in names]
     lines = [
         [
             _grouped(value, decimals[name]) if name in decimals else markdown_text(_text(value))
-            for name, value in zip(table.columns, row, strict=True)
+            for name, value in zip(names, row, strict=True)
         ]
-        for row in table.rows
+        for row in table.content.iter_rows()
     ]
     comment = [printable(line).replace("-->", "-- >") for line in origin]
     return "\n".join(
@@ -180,10 +181,7 @@ def markdown(table: PaperTable, origin: Sequence[str] = ()) -> str:
             *(["<!--", *comment, "-->", ""] if comment else []),
             f"**{markdown_text(table.title)}**",
             "",
-            *(
-                f"| {' | '.join(cells)} |"
-                for cells in (map(markdown_text, table.columns), sides, *lines)
-            ),
+            *(f"| {' | '.join(cells)} |" for cells in (map(markdown_text, names), sides, *lines)),
             "",
         ]
     )
@@ -229,5 +227,4 @@ def paper_table(rows: "pl.DataFrame", form: str, *, title: str, slug: str = "tab
     forms = {"latex": latex, "markdown": markdown}
     if form not in forms:
         raise UsageError(f"the form {form!r} is unknown; give {' or '.join(forms)}")
-    numeric = [name for name, kind in rows.schema.items() if kind.is_numeric()]
-    return forms[form](PaperTable(title, slug, rows.to_dict(as_series=False), numeric))
+    return forms[form](PaperTable(title, slug, rows))

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from clockhand.report.paper_tables import PaperTable
 from clockhand.report.words import unique
 from clockhand.reproduce import tables as making
 from clockhand.reproduce.experiment import MAIN, PaperExperiment, Part
@@ -22,7 +23,6 @@ from clockhand.studies.pages.run import GAUGE_SCHEMA, run_simulation
 from clockhand.studies.ssd.findings import FAMILY
 from clockhand.sweep import Sweep, analyse, run_sweep
 from clockhand.sweep.run import SweepWatch
-from clockhand.sweep.tables import Table
 
 WORKLOAD = "workload"
 """The column of rows that names the paper's workload for which a trace stands."""
@@ -52,7 +52,7 @@ class Reproduction:
     claims: list[Claim]
     paper_tables: Mapping[str, pl.DataFrame]
     results: Mapping[str, Any]
-    tables: list[Table]
+    tables: list[PaperTable]
     facts: Any
     warnings: list[str]
 
@@ -102,12 +102,12 @@ def reproduce(
     results |= {"claims": claim_table(claims), "statements": statements(claims)}
     report = packaged_content(experiment.paper, "report.toml")
     analyses = [
-        Table(it.title, it.slug, analyse(results[name], it))
+        PaperTable(it.title, it.slug, analyse(results[name], it))
         for name, part in experiment.parts
         for it in part.sweep.analyses
     ]
     kept = [
-        Table(entry["title"], entry["slug"], making.made(entry, results))
+        PaperTable(entry["title"], entry["slug"], making.made(entry, results))
         for entry in report["kept"]
         if any(name in results for name in entry["of"])
     ]

@@ -4,13 +4,16 @@
 * :func:`run_sweep` computes what the experiment's dataset lacks and gives its rows.
 * :func:`tasks_of` gives the tasks of that, and :func:`compute` one task's rows, anywhere.
 * :func:`analyse` carries out the analyses that the file asks for.
+* :func:`differences` compares two datasets, :func:`over_traces` what ran on the same traces.
 * :class:`Dataset` is the folder of Parquet files that all of it is kept in.
 """
 
 from clockhand.sweep.analysis import Analysis, analyse
 from clockhand.sweep.dataset import KEY, Dataset
+from clockhand.sweep.differences import differences
 from clockhand.sweep.experiment import Experiment, read_experiment
 from clockhand.sweep.lacking import tasks_of
+from clockhand.sweep.over_traces import over_traces
 from clockhand.sweep.run import Sweep, run_sweep
 from clockhand.sweep.task import Computed, Task, compute
 
@@ -24,6 +27,8 @@ __all__ = [
     "Task",
     "analyse",
     "compute",
+    "differences",
+    "over_traces",
     "read_experiment",
     "run_sweep",
     "tasks_of",

@@ -229,11 +229,12 @@ class Dataset:
         self._checked.add(state)
         file.seek(0)
 
-    def cells(self, *, lists: bool = True) -> pl.DataFrame:
+    def cells(self, *, lists: bool = True, newest: bool = False) -> pl.DataFrame:
         """Return all cells of this version of the numbers, each once, in the order of their keys.
 
         Args:
             lists: Whether the columns that hold lists are read too.
+            newest: Whether each cell is given in the newest version that it has, whichever that is.
 
         Raises:
             ClockhandError: a part is damaged.
@@ -241,7 +242,7 @@ class Dataset:
         beside = () if lists else self.layout.study.beside()
         wanted = {name: kind for name, kind in self.layout.schema.items() if name not in beside}
         parts = (self._read(part, wanted) for part in self.parts())
-        return _each_once(parts, self.layout, wanted)
+        return _each_once(parts, self.layout, wanted, newest=newest)
 
     def facts(self) -> list[dict[str, Any]]:
         """Return how each part was made.
@@ -336,11 +337,18 @@ def _study_of(facts: Mapping[str, Any]) -> str:
     return str(facts.get("study", PAGES.study.name))
 
 
-def _each_once(parts: Iterable[pl.DataFrame], layout: Layout, schema: Columns) -> pl.DataFrame:
+def _each_once(
+    parts: Iterable[pl.DataFrame], layout: Layout, schema: Columns, *, newest: bool = False
+) -> pl.DataFrame:
     """Rows with the same key have the same numbers, and may differ in how names were written."""
     key = layout.key
     cells = pl.concat([pl.DataFrame(schema=schema), *parts], how="diagonal")
-    current = cells.filter(pl.col("numbers_version") == _engine.NUMBERS_VERSION)
+    if newest:
+        key = tuple(name for name in key if name != "numbers_version")
+        version = pl.col("numbers_version")
+        current = cells.filter(version == version.max().over(key))
+    else:
+        current = cells.filter(pl.col("numbers_version") == _engine.NUMBERS_VERSION)
     names = ("trace", "policy", "buffer", "ssd", "device", "version")
     spelling = [name for name in names if name not in key and name in schema]
     return current.sort(*key, *spelling).unique(key, keep="first", maintain_order=True)

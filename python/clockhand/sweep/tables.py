@@ -1,48 +1,47 @@
-"""Tables that are kept: CSV files that say how they were made."""
+"""Tables that are kept: files that say how they were made."""
 
 import os
 import platform
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from clockhand import _engine
-from clockhand.study.facts import Facts, SsdRunFacts, printable
+from clockhand.report.paper_tables import PaperTable, latex, markdown
+from clockhand.study.facts import printable
 
 PROCESSORS = Path("/proc/cpuinfo")
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table with its title, and the name of its file without the ending."""
+def csv(table: PaperTable, origin: Iterable[str]) -> str:
+    """Return a table as CSV after comments that say how it was made.
 
-    title: str
-    slug: str
-    content: pl.DataFrame
+    Read it with ``polars.read_csv(path, comment_prefix="#")``.
+    """
+    head = "".join(f"# {printable(line)}\n" for line in origin)
+    return head + table.content.write_csv()
+
+
+FORMS: Mapping[str, tuple[str, Callable[[PaperTable, list[str]], str]]] = {
+    "latex": ("tex", latex),
+    "markdown": ("md", markdown),
+    "csv": ("csv", csv),
+}
+"""How tables are written: the ending of files, and what writes them."""
 
 
 def table_files(
-    folder: Path, tables: Iterable[Table], facts: Facts | SsdRunFacts
+    folder: Path, tables: Iterable[PaperTable], facts: Any, form: str = "csv"
 ) -> dict[Path, bytes]:
-    """Return a CSV file per table in ``folder``."""
+    """Return a file per table in ``folder``, which says how it was made."""
+    ending, write = FORMS[form]
     return {
-        folder / f"{table.slug}.csv": csv_with_origin(table.title, table.content, facts)
+        folder / f"{table.slug}.{ending}": write(table, _origin(table.title, facts)).encode()
         for table in tables
     }
 
 
-def csv_with_origin(title: str, table: pl.DataFrame, facts: Facts | SsdRunFacts) -> bytes:
-    """Return a table as CSV after comments that name title, command, version, machine and traces.
-
-    Read it with ``polars.read_csv(path, comment_prefix="#")``.
-    """
-    return csv_of(table, origin_of_table(title, facts))
-
-
-def origin_of_table(title: str, facts: Mapping[str, Any]) -> list[str]:
+def _origin(title: str, facts: Mapping[str, Any]) -> list[str]:
     """Return what is to be known of a table, in lines: title, command, version, machine, traces."""
     traces = {trace["name"]: trace["sha256"] for trace in facts["traces"]}
     return [
@@ -52,13 +51,6 @@ def origin_of_table(title: str, facts: Mapping[str, Any]) -> list[str]:
         f"machine: {machine()}",
         *(f"trace: {name}, SHA-256 {digest}" for name, digest in traces.items()),
     ]
-
-
-def csv_of(table: pl.DataFrame | Mapping[str, Sequence[Any]], origin: Iterable[str]) -> bytes:
-    """Return a table as CSV after comments that say how it was made."""
-    head = "".join(f"# {printable(line)}\n" for line in origin)
-    rows = table if isinstance(table, pl.DataFrame) else pl.DataFrame(table, strict=False)
-    return head.encode() + rows.write_csv().encode()
 
 
 def machine() -> str:
