@@ -168,12 +168,18 @@ def compare(
 
     Args:
         command: The program and its arguments.
+
         policies: Bit-driven policies with parameters, at least one, and ``"kernel"`` for the
             kernel's own swap, in a memory cgroup, which is always run last.
+
         repeat: How often, in turns.
+
         live: Opens what is called four times a second with the processes' statistics.
+
         tell: Called with a sentence before each run.
+
         made_by: The command line for the facts; the equivalent one if not given.
+
         memory: Bytes of each process, such as ``"16MiB"``. Give either this or ``frames``.
         frames: The same in pages of 4 KiB.
         swap: The file that pages go to; they are kept in RAM, compressed, if it is None.
@@ -503,16 +509,25 @@ def recommend(
 
     Args:
         trace: The program's trace.
+
         device: Name with options, or a TOML file.
+
         frames: The memory size in page frames.
+
         memory: The memory size as a share of the footprint or in bytes. Give this or ``frames``.
+
         page_size: Bytes, a power of two, or text such as ``"4KiB"``.
+
         purpose: ``"pager"`` to choose only among policies that can drive real memory.
+
         policies: Policies to choose from besides, as ``simulate`` takes them: your own, or some of
             the catalog with other parameters.
+
         jobs: Threads, from 1 to 1024; all cores if not given.
+
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
+
         only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
             would go to swap.
         streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
@@ -578,12 +593,16 @@ def recommend_buffer(
 
     Args:
         trace: The trace, as :class:`Trace` or as a path.
+
         ssd: The drive with options, or a TOML file.
+
         buffers: Buffers as :func:`run_ssd` takes them, with lists and ranges of sizes. Those
             without a size get 1, 2, 5, 10 and 20 % of the footprint. ``lru`` is compared at every
             size.
+
         years: How long the flash is to live at the trace's rate; then the smallest size that does
             is recommended. Years need a steady run.
+
         precondition: Ageing of drives: ``"fill"``, ``"random:N"`` (filled, then N drive writes),
             ``"random"`` (until steady) or ``"none"``.
         map: Where addresses beyond a drive's end go: ``"original"`` refuses them, ``"wrap"`` takes
@@ -658,13 +677,20 @@ def run(
 
     Args:
         command: The program and its arguments.
+
         policy: A bit-driven policy with parameters, such as ``"craw:c=8"``.
+
         record: A Parquet file for the log of references, a stream per process.
+
         simulate: Whether the simulator replays the log, with the bits of the run, which must give
             the same counts, and with exact bits, which real memory does not have.
+
         live: Opens what is called four times a second with the processes' statistics.
+
         progress: Opens what is called now and then with the progress of the simulation.
+
         made_by: The command line for the facts; the equivalent one if not given.
+
         memory: Bytes of each process, such as ``"16MiB"``. Give either this or ``frames``.
         frames: The same in pages of 4 KiB.
         swap: The file that pages go to; they are kept in RAM, compressed, if it is None.
@@ -1334,11 +1360,14 @@ def watch_buffers(
     Args:
         trace: The trace, as :class:`Trace` or as a path. Of a path the first 1,000 requests are
             taken if ``limit`` is not given.
+
         buffers: One or two, with their size and parameters, such as
             ``"clock-dnv:total=12,dram_share=0.5"``. The size ``total`` is in pages, bytes with a
             unit or a share of the footprint. It is at most 1,024 pages, and times the requests at
             most 2,000,000.
+
         ssd: One drive with options, such as ``"dnv-textbook:pages_per_block=4"``, or a TOML file.
+
         precondition: Ageing of drives: ``"fill"``, ``"random:N"`` (filled, then N drive writes),
             ``"random"`` (until steady) or ``"none"``.
         map: Where addresses beyond a drive's end go: ``"original"`` refuses them, ``"wrap"`` takes
@@ -1408,8 +1437,11 @@ def watch_policies(
     Args:
         trace: The trace, as :class:`Trace` or as a path. Of a path the first 1,000 requests are
             taken if ``limit`` is not given.
+
         policies: One or two, with parameters, such as ``"craw:c=8"``.
+
         frames: Page frames, from 1 to 1024; times the references at most 2,000,000.
+
         page_size: Bytes, a power of two, or text such as ``"4KiB"``.
         device: Name with options, such as ``"scm:ratio=100"``, or a TOML file.
         bits: ``"exact"``, or ``"mapped"`` or ``"sensed"`` for what real memory shows of references.

@@ -45,10 +45,13 @@ class Process:
 
     Attributes:
         command: The program and its arguments.
+
         end: ``"exit"``; ``"signal"`` if a signal ended it; ``"exec"`` if it became another program,
             whose references are a stream of their own. Or ``"cut"`` if it was killed at once, or
             still ran when the command had ended.
+
         exit_code: Its exit code where it exited.
+
         records: Records by class: ``I`` instruction fetches, ``R`` load misses, ``A`` store-miss
             fills, ``W`` write-backs.
     """
@@ -65,9 +68,13 @@ class Capture:
 
     Attributes:
         path: The trace.
+
         processes: Its processes, the first to begin first; the index is the stream.
+
         exit_code: That of the command; negative if a signal ended it.
+
         interrupted: Whether a signal asked the command to end.
+
         caches: The caches in words.
     """
 
@@ -104,16 +111,24 @@ def capture(
 
     Args:
         command: The program and its arguments.
+
         out: The trace, whose name ends in ``.parquet``; it appears whole or not at all.
+
         front_end: ``"valgrind"`` for x86-64 programs, or ``"qemu"`` for x86-64, arm and aarch64;
             by the kind of the program if not given.
+
         caches: The caches that references must miss to be part of the trace.
+
         children: Whether the processes that the program starts are captured too; QEMU follows
             forks but no other programs.
+
         system_call_memory: Whether memory that the kernel reads and writes for the program counts;
             it does under Valgrind if not given, and cannot under QEMU.
+
         labels: Pairs of key and value to keep with the trace.
+
         made_by: The command line for the labels; the equivalent one if not given.
+
         watch: Called now and then with the progress of the conversion.
 
     Raises:

@@ -16,10 +16,15 @@ class Caches:
 
     Attributes:
         instruction_bytes: Bytes of the first-level instruction cache.
+
         data_bytes: Bytes of the first-level data cache.
+
         ways: Lines per set of both.
+
         line_bytes: Bytes of a line, on both levels.
+
         second_bytes: Bytes of the second level; 0 for none.
+
         second_ways: Lines per set of the second level.
 
     Raises:

@@ -35,10 +35,14 @@ class FileProcess:
 
     Attributes:
         number: Its number, which is that of its calls in the trace.
+
         command: The program that it ran last, and the arguments.
+
         end: ``"exit"``; ``"signal"`` if a signal ended it; ``"cut"`` if it outlived the command: it
             runs on, outside the trace.
+
         exit_code: Its exit code where it exited.
+
         signal: The signal that ended it.
     """
 
@@ -65,10 +69,15 @@ class FileCapture:
 
     Attributes:
         path: The trace.
+
         processes: The processes, the first to begin first.
+
         exit_code: That of the command; negative if a signal ended it.
+
         interrupted: Whether a signal asked the command to end.
+
         calls: Reading and writing calls, O_DIRECT ones not among them.
+
         notes: What was met while the calls were read, a sentence each.
     """
 
@@ -96,9 +105,13 @@ def capture_files(
 
     Args:
         command: The program and its arguments.
+
         out: The trace, whose name ends in ``.parquet``; it appears whole or not at all.
+
         labels: Pairs of key and value to keep with the trace.
+
         made_by: The command line for the labels; the equivalent one if not given.
+
         watch: Called now and then with the progress of the conversion.
 
     Raises:

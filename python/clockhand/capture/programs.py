@@ -25,9 +25,13 @@ class Program:
 
     Attributes:
         command: It and its arguments, as the user wrote them.
+
         path: Where it is.
+
         executable: What the processor runs: the program itself, or the interpreter of a script.
+
         machine: The processor that it, or its interpreter, is for.
+
         is_privileged: Whether it runs with the rights of its owner or group.
     """
 

@@ -28,11 +28,17 @@ class TimelineCapture:
 
     Attributes:
         path: The trace.
+
         processes: The processes, the first to begin first.
+
         exit_code: That of the command; negative if a signal ended it.
+
         interrupted: Whether a signal asked the command to end.
+
         calls: Reading and writing calls, O_DIRECT ones not among them.
+
         references: Records of references to memory.
+
         notes: What was met while the calls were read, a sentence each.
     """
 
@@ -65,12 +71,19 @@ def capture_timeline(
 
     Args:
         command: The program and its arguments.
+
         out: The trace, whose name ends in ``.parquet``; it appears whole or not at all.
+
         caches: The caches that references must miss to be part of the trace.
+
         children: Whether the processes that the program starts are captured too.
+
         system_call_memory: Whether memory that the kernel reads and writes for the program counts.
+
         labels: Pairs of key and value to keep with the trace.
+
         made_by: The command line for the labels; the equivalent one if not given.
+
         watch: Called now and then with the progress of the conversion.
 
     Raises:

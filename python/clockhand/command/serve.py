@@ -234,6 +234,7 @@ class Session:
 
     def _run(self, command: list[str]) -> int:
         """Run a program that finds the disk in its environment; its exit code, as a shell's.
+
         The shell that started us has no NBD_URI: its "$NBD_URI" is an empty argument, which stands
         for the address, as '$NBD_URI' does.
         """

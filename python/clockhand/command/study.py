@@ -133,9 +133,13 @@ def study_command(
 
     Args:
         name: The study's name, so that completion of words knows it without loading the study.
+
         study: The study.
+
         summary: What the command does, in a sentence.
+
         print_tables: Prints a result for people.
+
         highlights: Whether its figures emphasise some of what is compared.
     """
 

@@ -81,12 +81,19 @@ def profile_text(
 
     Args:
         points: What was measured.
+
         summary: The profile in one line.
+
         reads: The operation whose times are those of reads.
+
         writes: The operation whose times are those of writes.
+
         date: When it was measured.
+
         machine: Its ``kernel``, ``processor`` and number of ``processors``.
+
         what: What the operations were done on.
+
         notes: What a reader must know, sentences.
     """
     read, write = (fitted(of_operation(points, operation)) for operation in (reads, writes))

@@ -30,8 +30,10 @@ class MeasuredProfile:
 
     Attributes:
         text: The TOML that every ``--device`` takes.
+
         points: One entry per operation and size: ``operation``, ``bytes``, ``operations``, and its
             times in nanoseconds, ``percentiles_ns`` (1, 10, 25, 50, 75, 90, 99) and ``mean_ns``.
+
         findings: What the points say, a sentence each.
     """
 
@@ -96,9 +98,13 @@ def plan_storage(
     Args:
         path: A folder, for a temporary file without a name; a file that does not exist; or with
             ``write_to_existing`` a file or a block device that does.
+
         file_size: Bytes that requests go to, or text such as ``"256MiB"``.
+
         operations: How often each request is made, at most.
+
         write_to_existing: Whether the content of what exists may be overwritten.
+
         seed: Where requests go.
 
     Raises:

@@ -45,10 +45,14 @@ def bars_chart(
 
     Args:
         compared: The values, at one size.
+
         measure: What is drawn.
+
         canvas: Where it is drawn.
+
         by: The column whose least value comes first, so that figures line up; the measure's own
             if not given.
+
         beside: A column of ratios whose values stand beside the numbers, and the words behind them.
     """
     order = _order(compared.records, by or measure.field)

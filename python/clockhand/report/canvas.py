@@ -85,11 +85,17 @@ def framed(
 
     Args:
         layers: What is drawn, the lowest first.
+
         records: The values; the page has them once for all figures of a part.
+
         canvas: Where it is drawn.
+
         title: What stands above a picture; the page writes its own.
+
         label: What the values are of.
+
         height: Pixels of the area of the values.
+
         description: What a screen reader says; title and label if not given.
     """
     figure: Spec = {

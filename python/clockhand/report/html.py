@@ -56,11 +56,17 @@ class Figure:
 
     Attributes:
         identity: Its name on the page, which no other figure has.
+
         title: What stands above it.
+
         caption: What it shows, in a sentence.
+
         specification: The figure; none where there is nothing to draw.
+
         number: Its place among the figures that are counted.
+
         missing: Why there is nothing to draw.
+
         series: The looks of its lines, for a legend: name, colour and dash.
     """
 
@@ -90,15 +96,25 @@ class Part:
 
     Attributes:
         slug: Its name on the page.
+
         title: The heading.
+
         text: What stands below it.
+
         rows: Labels with the figures that stand beside each other; one row has no label.
+
         records: The data of all charts.
+
         looks: How what the figures compare looks, where a legend stands above them.
+
         focus: Which of them some figure emphasises at first; all if none is named.
+
         word: What one of them is, such as a policy.
+
         overviews: Rankings with heat maps, which stand above the figures.
+
         bound_dash: The dash of the lower bound, where the legend has one.
+
         is_of_input: Whether it is all of an input, and no more about one.
     """
 
@@ -153,6 +169,7 @@ def payload(parts: Iterable[Part], tables: Mapping[str, Table] | None = None) ->
 
     Args:
         parts: The parts, in the order of the page.
+
         tables: Tables by the name of their heading; only rows that the page itself lacks are in it.
     """
     drawn = [

@@ -56,11 +56,17 @@ class SizeAxis:
 
     Attributes:
         field: Its column in the records.
+
         title: What stands below it.
+
         sizes: The sizes, ascending.
+
         label: The Vega expression of a tick's label.
+
         ticks: Where labels stand; at the sizes if they are few and it is empty.
+
         is_logarithmic: Whether the axis is, however the sizes lie; they decide if it is not given.
+
         is_stepped: Whether values stay as they are up to the next size, as shares of a whole do.
     """
 
@@ -95,17 +101,27 @@ class Compared:
 
     Attributes:
         label: What the values are of, such as a trace.
+
         word: What a series is: a policy, a buffer.
+
         records: The values: ``policy`` names their series.
+
         sizes: The sizes.
+
         looks: How each series looks, in the order of the legend.
+
         focus: The series that are emphasised at first, where a figure has no others.
+
         anchors: Those that every figure names, and that are never cut: the best, the baseline.
+
         tooltip: Column, title and d3 format of what a point tells; those that a record lacks are
             left out.
+
         bounds: Records of a lower bound, which ``bound`` names; a column that ends in
             ``_feasible`` is the upper end of a band.
+
         bound: The value of their column ``policy``.
+
         where: A Vega expression that the records of these figures fulfil.
     """
 

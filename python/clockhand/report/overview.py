@@ -94,11 +94,17 @@ class Entry:
 
     Attributes:
         name: The series.
+
         note: What it is, where it is no competitor: the baseline, a bound.
+
         mean: Its geometric mean.
+
         cell: The mean as a cell.
+
         range: Over what it was made of.
+
         cells: A cell per column; none without a value.
+
         values: The numbers in the cells.
     """
 
@@ -117,15 +123,25 @@ class Overview:
 
     Attributes:
         key: Its name in files and on the page.
+
         title: What stands above it.
+
         caption: What it shows, in a sentence or two.
+
         word: What a series is.
+
         unit: What one value is, such as "I/O time over CLOCK".
+
         of: What the ranges are over.
+
         groups: Heading and columns of each group.
+
         entries: The rows, the least mean first.
+
         range_ticks: Ticks of the ranges: place and label.
+
         one_x: Where 1 is in the ranges.
+
         has_ranges: Whether there is more than one place, and so a range at all.
     """
 
@@ -174,14 +190,23 @@ def overview(
 
     Args:
         values: The ratios; a place where one of them is 0 is not compared.
+
         key: A name for files and pages.
+
         title: What stands above it.
+
         unit: What one value is.
+
         word: What a series is.
+
         size_word: What a size is, such as memory.
+
         size_text: Writes a size that is not a share.
+
         notes: Series outside the competition, and what they are.
+
         is_diverging: Whether 1 is the middle, not the least.
+
         place_word: What is compared as traces are, if it is something else.
     """
     series, left_out = _run_everywhere(values)

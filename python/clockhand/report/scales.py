@@ -39,10 +39,15 @@ class Measure:
 
     Attributes:
         key: Its name in files and in the library.
+
         field: Its column in the records.
+
         title: What stands above the figure, with the unit.
+
         note: What the quantity is, in a sentence.
+
         kind: Its kind; ratios have logarithmic axes and cut outliers.
+
         has_bound: Whether the lower bound of all policies has a value of it.
     """
 
@@ -123,8 +128,11 @@ class ValueAxis:
 
     Attributes:
         low: Its lower end.
+
         high: Its upper end.
+
         is_logarithmic: Whether equal distances are equal ratios.
+
         is_cut: Whether there are values above ``high``.
     """
 
@@ -176,7 +184,9 @@ def value_axis(kind: Kind, values: Iterable[float], anchors: Iterable[float] = (
 
     Args:
         kind: What the values are.
+
         values: All of them, the anchors among them.
+
         anchors: Those that stay inside of the figure, however far out they are.
     """
     known = [value for value in values if math.isfinite(value)] or [0.0]

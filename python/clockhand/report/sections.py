@@ -32,16 +32,26 @@ class Section:
 
     Attributes:
         label: Its name.
+
         text: What stands below the heading.
+
         records: The data of all its figures; those that are compared have a ``policy``.
+
         overviews: What stands above the figures.
+
         compared: Makes what is compared of the looks of its series and those that are emphasised.
+
         drawings: Draws its figures.
+
         always: The series that are emphasised always.
+
         offline: The series that cannot be recommended, since they know the future.
+
         series: The series that are compared, if not those of all records.
+
         best_first: Its series from the best on; if there are none, as the first overview or the
             records have them.
+
         everywhere: The series of all inputs, if each looks alike in all of them.
     """
 

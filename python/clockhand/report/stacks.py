@@ -23,8 +23,11 @@ class Stack:
 
     Attributes:
         field: The column in the records that names a piece.
+
         title: What pieces are.
+
         pieces: Their names in stacking order, from the axis on.
+
         colors: The place of each one's colour in a theme's series; ``None`` is faint.
     """
 
@@ -61,9 +64,13 @@ class Drawing:
 
     Attributes:
         records: The values of a picture; the page shares those of its part.
+
         where: The Vega expression that the records of this figure fulfil.
+
         title: What stands above a picture.
+
         label: What the values are of.
+
         canvas: Where it is drawn.
     """
 

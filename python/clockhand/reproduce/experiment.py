@@ -66,8 +66,11 @@ class PaperExperiment:
 
     Attributes:
         paper: The paper's short name.
+
         path: The file that it was read from.
+
         parts: Its sweeps, by name; those of one name differ in their traces.
+
         beside: What is asked beside them, by name: the table that asks it, and its keys.
     """
 

@@ -67,15 +67,25 @@ class Claim:
     Attributes:
         key: A short name.
         statement: The name of what the paper says, in whatever reading.
+
         place: Where in the paper it stands.
+
         quote: The paper's words.
+
         rule: What must hold of our numbers for which verdict.
+
         verdict: What follows from the rule.
+
         found: Our number, with its spread.
+
         paper: The paper's number, where it has one.
+
         reading: How the paper's words are read, where they can be read in several ways.
+
         why: What in the data makes it so.
+
         evidence: The numbers behind it.
+
         by_construction: Whether it holds whatever the numbers are; such a claim is not counted.
         support: How far our numbers support it, beside other readings of the statement: the greater
             the better.

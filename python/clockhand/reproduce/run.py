@@ -40,11 +40,17 @@ class Reproduction:
 
     Attributes:
         paper: The paper's short name.
+
         claims: Every claim with our number and a verdict, in the paper's order.
+
         paper_tables: The paper's tables beside ours, and figures as tables, by title.
+
         results: What the claims were judged by: what the parts of the experiment gave, by name.
+
         tables: The tables that are kept.
+
         facts: How all of it was made.
+
         warnings: What the readers passed over or assumed, one sentence each.
     """
 
@@ -69,9 +75,13 @@ def reproduce(
 
     Args:
         experiment: The paper's, or one with what the claims need.
+
         dataset: The folder to keep the cells in; the experiment's own if not given.
+
         jobs: Threads, from 1 to 1024; all cores if not given.
+
         watch: Called now and then with the progress.
+
         command: The command line for the facts; the equivalent one if not given.
 
     Raises:

@@ -39,11 +39,16 @@ class BlockServer(ReportedRows):
 
     Attributes:
         uri: How clients name it.
+
         socket: Its Unix socket, if it has one.
+
         rows: One row with the columns of :data:`SERVE_SCHEMA`, from the end on.
+
         samples: Counts while it ran, with the columns of :data:`.course.SAMPLE_SCHEMA`, from the
             end on.
+
         notes: What it said, a sentence each: what was recovered, and what failed.
+
         facts: How the session was made, for a report.
     """
 
@@ -187,26 +192,46 @@ def serve(
 
     Args:
         disk: A file or a block device. When the server has ended, it is a plain image.
+
         buffer: A write buffer with its size and parameters, such as
             ``"clock-dnv:total=64MiB"``. ``total`` is in pages or bytes with a unit.
+
         size: Bytes of the disk, such as ``"2GiB"``; a disk that is missing is made with them.
+
         nvm: The file that stands for the NVM of a buffer that has some; made if it is missing.
+
         socket: The Unix socket.
+
         listen: A TCP address instead, such as ``"127.0.0.1:10809"``.
+
         private: A socket in a private folder instead, as if nothing is given.
+
         inherited: Take the socket that the starting program passes on (``LISTEN_FDS``).
+
         export: The name that clients ask for; the empty name leads there as well.
+
         read_only: No file changes by a byte.
+
         connections: The most clients at a time.
+
         allow_users: Users who may connect beside this one and root.
+
         tls_certificate: The certificate of a server that demands TLS, in a PEM file.
+
         tls_key: Its key.
+
         tls_clients: The authority whose certificates clients must have.
+
         direct: Use the disk past the kernel's cache.
+
         keep: Leave pages in NVM at the end; the next server brings them to the disk.
+
         adopt: Take an NVM file with pages for a disk that does not name it.
+
         salvage: Start although pages in NVM are damaged; they are errors until written whole.
+
         record: Keep what enters the buffer as a trace, for :func:`run_ssd`.
+
         made_by: The command line for the facts; the equivalent one if not given.
 
     Returns:

@@ -48,16 +48,27 @@ class Option:
 
     Attributes:
         name: Its name, with underscores.
+
         keyword: Its name as an argument of Python's functions.
+
         key: Its name in the file of an experiment.
+
         required: Whether a call has to give it.
+
         kind: What it takes, of which :data:`TYPES` has the names.
+
         default: What it is if it is not given, as users write it; ``None`` if it has no value then.
+
         help: What it means, for the command.
+
         python_help: The same for Python.
+
         words: The words of a ``word``.
+
         least: The least of a ``whole`` number.
+
         most: The largest of a ``whole`` number.
+
         of: What the ``names`` name.
     """
 

@@ -99,8 +99,11 @@ class Conformance:
     Attributes:
         rules: A row per rule that was tried: the rule, in how many memories and with how many
             references it was tried, and whether it was kept; the one that broke is the last.
+
         sentence: Which rule broke where, and what was wrong; ``None`` if all were kept.
+
         events: What happened last before it broke, from the oldest event on.
+
         raised: What the policy's own code raised, if that is how it broke.
     """
 

@@ -97,21 +97,35 @@ class Study(Generic[Result]):
 
     Attributes:
         name: What its options, its columns and its table in an experiment are called.
+
         command: The command that asks it.
+
         made: Makes the study's result of a run.
+
         grid: The options that make its cells, in the order of its rows; of two with ``|`` between
             them one is given.
+
         own_engine: Runs it, if the engine's ``run`` alone does not.
+
         contender: The column of what is compared; the facts tell of it, in the plural. ``None`` if
             nothing is.
+
         page_column: The column with the bytes of a page.
+
         devices: What the facts call the devices of the rows.
+
         completed: What is still to be settled once the options are checked.
+
         predicts_windows: Whether CFLRU's window is predicted where the rows vary it.
+
         label: Gives what is compared without its size, as the column ``policy``.
+
         beside: Gives the columns of lists that a dataset keeps beside those of the rows.
+
         result_of: What the engine's result holds beside rows, made of rows with these columns.
+
         own_schema: Gives the columns of its rows, if the engine does not declare them.
+
         repeats: Whether another point of the grid stands for this one, so that it has no cell.
     """
 
@@ -222,13 +236,20 @@ def run_study(
 
     Args:
         study: The study.
+
         traces: One trace or several.
+
         given: Its options by name, as users give them.
+
         jobs: Threads, from 1 to 1024; all cores if not given.
+
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
+
         command: The command line for the facts; the equivalent one if not given.
+
         reading: How traces that are given as paths are read.
+
         beside: Options of the equivalent command that the engine does not take.
 
     Raises:
@@ -312,9 +333,13 @@ def run_facts(
 
     Args:
         command: The command line that does it.
+
         seed: The seed of everything that is drawn at random.
+
         options: The options by name.
+
         traces: What a report says of each trace, from :func:`trace_facts`.
+
         own: What else the study keeps, such as devices and policies.
     """
     return {

@@ -28,11 +28,17 @@ class Analysis:
 
     Attributes:
         title: What stands above it.
+
         value: The column that is looked at.
+
         relative_to: The policy whose value, at the same trace, memory and setting, divides it.
+
         rows: The columns that each of its rows is for.
+
         columns: The column whose values become its columns, if any.
+
         summary: How the values of one entry become one; ``best`` names the policy with the least.
+
         where: Columns with the only values, or the range of values, that are looked at.
     """
 

@@ -186,6 +186,7 @@ class Dataset:
     def _opened(self, part: Path) -> Iterator[BinaryIO]:
         """Open a part that is as it was written; tell of a damaged one under the name that its
         owner knows.
+
         It is read from the open file: Polars takes names for patterns, and ``~`` for a home.
         """
         with ExitStack() as stack:
@@ -268,6 +269,7 @@ class Dataset:
     @contextmanager
     def at_work(self) -> Iterator[None]:
         """Keep other sweeps from removing leftovers; any number of them may be at work at once.
+
         A folder that cannot be written to is read as it is: if it has every cell, nothing is to be
         written.
 

@@ -58,15 +58,25 @@ class Experiment:
 
     Attributes:
         path: The file it was read from.
+
         layout: The study that is asked, and how its cells are kept.
+
         question: What it is to find out.
+
         expected: What its author expects.
+
         traces: The trace files, in order, patterns expanded.
+
         trace_format: The format of all traces, or :data:`DETECTED`.
+
         settings: Every combination of view and options that hold one value each.
+
         dataset: The folder that the cells are kept in, or its address.
+
         analyses: What is made of the rows.
+
         scratch: The folder for files of references; ``None`` for memory.
+
         memory_budget: How much memory what is made of a trace may take; half of the machine's if
             ``None``.
     """

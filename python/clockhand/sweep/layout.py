@@ -62,11 +62,17 @@ class Layout(ABC):
 
     Attributes:
         study: The study.
+
         value: The column that analyses look at if they name none.
+
         key: The columns that say which cell a row is: equal keys mean equal numbers.
+
         schema: The columns of a dataset.
+
         order: The sort columns of a dataset for reading.
+
         within: The columns that tell the rows of one cell apart, where it has several.
+
         depends_on_footprint: Whether cells are known before the trace is.
     """
 

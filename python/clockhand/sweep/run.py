@@ -38,9 +38,13 @@ class Sweep:
         rows: One row per cell of the experiment, in the order trace, setting, then as the study
             orders its rows, named as the experiment names them; the columns are those of the
             dataset.
+
         facts: How they were made, for a report.
+
         computed: How many cells were computed now; the others had been kept.
+
         warnings: What the readers passed over or assumed, one sentence each.
+
         layout: The study, and how its cells are kept.
     """
 
@@ -88,15 +92,22 @@ def run_sweep(
 
     Args:
         experiment: What to run.
+
         dataset: The folder to keep the cells in, or its address, such as ``s3://bucket/cells``; the
             experiment's own if not given.
+
         jobs: Threads, from 1 to 1024; all cores if not given.
+
         cluster: The address of a Dask scheduler, such as ``tcp://HOST:8786``, whose workers compute
             the cells, or ``local:N`` for N processes of this machine; this process if not given.
+
         watch: Called now and then with the progress.
+
         command: The command line for the facts; the equivalent one if not given.
+
         scratch: A folder for temporary files of references, so that traces may be larger than
             memory; for page policies.
+
         memory_budget: How much memory what is made of a trace may take, such as ``"4GiB"``; cells
             wait until there is room. The experiment's own if not given.
 

@@ -88,19 +88,32 @@ class Task:
 
     Attributes:
         study: The study's name.
+
         trace: The trace file.
+
         trace_sha256: The digest of its stored bytes.
+
         trace_format: Its format; found by content if ``None``.
+
         key_format: What its cells' keys call the format.
+
         view: What store-miss fills count as; the trace's own if ``None``.
+
         only: What is taken alone of the trace; all of it if ``None``.
+
         key_view: What its cells' keys call the view, and what is taken alone.
+
         settings: The options of each setting.
+
         kept: The keys of cells that need not be computed.
+
         scratch: The folder for files of references; ``None`` for memory.
+
         read_for: The options of all settings that are computed of the trace, so that it is read
             once for them; those of the task if empty.
+
         part: Which of the cells that are not kept; all if ``None``.
+
         memory_limit: How much memory what is made of the trace may take; half of the machine's if
             ``None``.
     """
@@ -202,8 +215,11 @@ class Computed:
 
     Attributes:
         rows: A row per cell, with the columns of the study's dataset, and one per interval.
+
         facts: What a report needs to know, by setting.
+
         notes: What the readers passed over or assumed, one sentence each.
+
         numbers: The version of the numbers.
     """
 

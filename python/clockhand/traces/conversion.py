@@ -26,13 +26,18 @@ def convert_traces(
 
     Args:
         traces: One trace or several, as :class:`Trace` or as paths.
+
         out: The file, compressed if its name ends in ``.gz``, ``.xz``, ``.zst`` or ``.bz2``; it
             appears whole or not at all.
+
         to: The name of the format (see :func:`clockhand.formats`); the ending of ``out`` tells it
             if not given.
+
         widen: Whether requests are widened to whole sectors, blocks or cache lines where the format
             has no others; such requests are errors otherwise.
+
         labels: Pairs of key and value to keep with the trace, where the format can.
+
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
 

@@ -26,13 +26,18 @@ def synthesize(
     Args:
         recipe: Patterns such as ``"zipf:skew=0.9,footprint=1GiB,reads=70%"``, joined by ``+`` into
             mixes and by ``then`` into phases; the name of one of :func:`recipes`; or a TOML file.
+
         out: A Parquet file to write; without it the requests are made whenever the trace is used,
             and nothing is kept.
+
         requests: How many requests, such as ``"20M"``; the recipe's number if not given.
+
         seed: Seed of all random choices, from 0; the recipe's, else 0, if not given.
+
         arrivals: ``"constant:RATE"`` or ``"poisson:RATE"`` in requests per second; requests have
             no times if neither this nor the recipe says when they arrive. ``"none"`` drops the
             recipe's.
+
         watch: Called now and then with the progress of writing.
 
     Returns:

@@ -48,12 +48,15 @@ class Trace:
         path: The file, compressed or not; ``-`` is standard input, which can be read once. What is
             at an address such as ``s3://bucket/a.parquet`` is downloaded now, unless there is a
             copy.
+
         format: The name of the format (see :func:`clockhand.formats`); found by content if not
             given. The columns of any table in text are named by ``csv:`` and what
             ``--trace-format`` takes, or by a mapping of the same keywords:
             ``{"sep": ";", "op": "cmd", "address": "lba*512", "time": "when_ms:ms"}``.
+
         cpu_cache: Whether a first-level cache (16 KiB + 16 KiB, 4 ways, 32-byte lines) stands
             between the processor accesses of the trace and memory.
+
         reading: How it is read, and which of its requests are wanted, as :class:`FileReading` says.
 
     No file is read before the trace is used. A trace can be copied and pickled: then its file is
@@ -105,11 +108,16 @@ class Trace:
         Args:
             op: Whether each request writes, as booleans, or the words ``R``, ``W``, ``read`` and
                 ``write`` in any case.
+
             address: First byte of each request, from 0.
+
             size: Bytes of each request; 1 if not given.
+
             stream: Device, volume or address space of each request, by number or by name; 0 if not
                 given. Equal addresses of two streams are different places.
+
             time_ns: Time of each request in nanoseconds.
+
             name: What the rows of a result call the trace.
 
         Raises:
@@ -174,8 +182,11 @@ class Trace:
 
         Args:
             traces: The traces; a folder stands for the files in it, by name.
+
             order: ``"time"``, where all have times, or ``"files"``, one after the other.
+
             watch: Called now and then with the progress of downloads.
+
             file: How paths are read, and which requests of the whole are wanted, as
                 :class:`FileReading` says.
 

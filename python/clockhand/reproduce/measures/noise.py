@@ -20,8 +20,10 @@ class Inversion:
     Attributes:
         share: The share of the references that would have to move to an earlier rank for a curve
             that never rises.
+
         null_mean: The mean of the same share over curves that are drawn around the closest curve
             that never rises, each count by a Poisson distribution with its mean.
+
         null_high: Their 97.5 % quantile.
     """
 

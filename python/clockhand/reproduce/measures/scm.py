@@ -106,10 +106,15 @@ def saved(
 
     Args:
         servers: The rows of file caches.
+
         device: The storage.
+
         admission: Which blocks are cached.
+
         insert: What inserting a block takes.
+
         against: The admission whose time is the whole; the time without a cache if not given.
+
         below: The size below which caches are looked at, as a share of the footprint.
     """
     key = ["workload", "capacity_share"]

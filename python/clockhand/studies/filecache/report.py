@@ -63,8 +63,11 @@ def render(
 
     Args:
         rows: Result rows, as :func:`clockhand.filecache` gives them.
+
         facts: How the rows were made; it describes every trace that the rows name.
+
         highlight: Admissions that are emphasised, besides the best.
+
         intervals: The rows of intervals, if they were asked for.
     """
     sections = _sections(rows, facts)

@@ -32,8 +32,11 @@ class FileCacheRun(ReportedRows):
         rows: One row per cell, in the order trace, block size, capacity, policy, admission, device,
             insertion, with the columns of :data:`SCHEMA`; the bound has one for all admissions.
             Counts are of blocks, times in microseconds.
+
         facts: Command, version, trace hashes, devices and policies, for a report.
+
         warnings: What the readers passed over or assumed, one sentence each.
+
         cells: The same as ``rows``; with ``every`` these are of intervals, and the cells are here.
     """
 

@@ -45,14 +45,22 @@ class Locality(Reported):
     Attributes:
         summary: One row per trace and ranking: shares of its references in the top ranks, out of
             all references of the kind, and the share of re-references that rankings invert.
+
         ranks: References and re-reference probability of each rank.
+
         inversions: Ranges of ranks in which a better rank does not mean more references.
+
         miss_curve: What LRU misses and writes back at every memory size; sampled, at a grid of
             sizes and with standard errors.
+
         working_set: Average number of pages in a window of references.
+
         recency: Reads and writes by the other pages since the previous reference to their page.
+
         intervals: References, pages and new pages of each interval, with ``every``.
+
         facts: Command, version, trace hashes and device, for a report.
+
         warnings: What the readers passed over or assumed, one sentence each.
     """
 

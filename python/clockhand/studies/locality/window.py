@@ -56,12 +56,19 @@ def predict_window(
 
     Args:
         traces: One trace or several, as :class:`clockhand.Trace` or as paths.
+
         frames: Page frames, at least 1.
+
         memory: The memory as a share of the footprint or in bytes; give this or ``frames``.
+
         page_size: Bytes, a power of two, or text such as ``"4KiB"``.
+
         device: Name with options, or a TOML file; it weighs writes against reads.
+
         watch: Called now and then with the progress.
+
         command: The command line for the facts; the equivalent one if not given.
+
         reading: How traces that are given as paths are read.
 
     Raises:

@@ -56,8 +56,11 @@ def render(
 
     Args:
         rows: Result rows, one per trace, memory size and policy, in the order given.
+
         facts: How the rows were made; it describes every trace that the rows name.
+
         highlight: Policies that are emphasised, besides the best and the baseline.
+
         intervals: The rows of intervals, if they were asked for.
     """
     split = _sections(rows, facts)

@@ -25,8 +25,11 @@ class PageCacheRun(ReportedRows):
     Attributes:
         rows: One row per cell, in the order trace, memory size, policy, with the columns of
             :data:`SCHEMA`.
+
         facts: Command, version, trace hashes, devices and policies, for a report.
+
         warnings: What the readers passed over or assumed, one sentence each.
+
         cells: The same as ``rows``; with ``every`` these are of intervals, and the cells are here.
     """
 

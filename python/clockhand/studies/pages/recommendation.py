@@ -69,13 +69,17 @@ class Recommendation:
 
     Attributes:
         policy: The recommended policy.
+
         sentences: The choice and by how much; how far the bound is; how robust it is; which
             policy loses least where it loses most, if it is another one; and, where the trace can
             be read again, how the choice of its first half does on the second.
+
         situations: One row for the question as asked and for each of its variations, with the
             columns of :data:`SITUATION_SCHEMA`: what the recommended policy and the best one need
             there. The first row's ``answer`` has the sentences.
+
         rows: The result rows at the memory size asked for, with the columns of ``simulate``.
+
         warnings: What the reader passed over or assumed, one sentence each.
     """
 
@@ -154,16 +158,25 @@ def recommend(
 
     Args:
         trace: The program's trace.
+
         device: Name with options, or a TOML file.
+
         frames: The memory size in page frames.
+
         memory: The memory size as a share of the footprint or in bytes. Give this or ``frames``.
+
         page_size: Bytes, a power of two, or text such as ``"4KiB"``.
+
         purpose: ``"pager"`` to choose only among policies that can drive real memory.
+
         policies: Policies to choose from besides, as ``simulate`` takes them: your own, or some of
             the catalog with other parameters.
+
         jobs: Threads, from 1 to 1024; all cores if not given.
+
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
+
         reading: How a trace that is given as a path is read, and which of its requests are wanted,
             as :class:`clockhand.traces.Reading` says.
 

@@ -75,8 +75,11 @@ def render(
 
     Args:
         rows: result rows, one per trace, memory size and policy, in the order given.
+
         facts: how the rows were made; it describes every trace that the rows name.
+
         highlight: policies that are emphasised, besides the best and CLOCK.
+
         intervals: The rows of intervals, if they were asked for.
     """
     split = sections(rows, facts)

@@ -59,9 +59,13 @@ class Simulation(ReportedRows):
     Attributes:
         rows: One row per cell, in the order trace, memory size, policy, with the columns of
             :data:`SCHEMA`.
+
         facts: Command, version, trace hashes, device and policies, for a report.
+
         warnings: What the readers passed over or assumed, one sentence each.
+
         cells: The same as ``rows``; with ``every`` these are of intervals, and the cells are here.
+
         gauges: The values inside the policies that were sampled, with the columns of
             :data:`GAUGE_SCHEMA`; no rows if none were asked for.
     """

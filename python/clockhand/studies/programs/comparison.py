@@ -32,10 +32,15 @@ class PagedComparison(Reported):
 
     Attributes:
         rows: One row per contender and run, with the columns of :data:`COMPARISON_SCHEMA`.
+
         samples: Counts while each contender's first run went on.
+
         facts: How the runs were made, for a report.
+
         warnings: What went wrong without ending the comparison, one sentence each.
+
         exit_code: The first that was not 0, else 0.
+
         interrupted: Whether a signal asked the program to end, so that runs are missing.
     """
 
@@ -97,12 +102,18 @@ def compare(
 
     Args:
         command: The program and its arguments.
+
         policies: Bit-driven policies with parameters, at least one, and ``"kernel"`` for the
             kernel's own swap, in a memory cgroup, which is always run last.
+
         repeat: How often, in turns.
+
         live: Opens what is called four times a second with the processes' statistics.
+
         tell: Called with a sentence before each run.
+
         made_by: The command line for the facts; the equivalent one if not given.
+
         options: Memory, swap and so on, and how programs are paged.
 
     Raises:

@@ -62,10 +62,15 @@ class Swapped:
 
     Attributes:
         pages_read: Pages that were read from swap, those read ahead among them.
+
         pages_written: Pages that were written to swap.
+
         zero_pages_read: Pages of zeros that came back without being read.
+
         zero_pages_written: Pages of zeros that left without being written (since Linux 6.12).
+
         major_faults: Faults that had to wait for a drive.
+
         source: Whose count of pages it is.
     """
 
@@ -106,6 +111,7 @@ class MemoryGroup:
 
     def charged(self) -> Charged:
         """Return what the group is charged now.
+
         Anonymous memory is added up from its processes: the group's own count of it may be behind
         by 64 pages for each processor of the machine.
         """

@@ -42,13 +42,20 @@ class PagedRun(Reported):
 
     Attributes:
         rows: One row per process, with the columns of :data:`RUN_SCHEMA`.
+
         samples: Counts while it ran, as :data:`.samples.SAMPLE_SCHEMA` says.
+
         gauges: The values by which the policy adapts, while it ran.
+
         facts: How the run was made, for a report.
+
         warnings: What went wrong without ending the run, one sentence each.
+
         disagreements: Where pager and simulator count differently, one sentence each; none,
             unless something is broken.
+
         exit_code: The program's, as a shell gives it.
+
         interrupted: Whether a signal asked the program to end.
     """
 
@@ -101,13 +108,20 @@ def run(
 
     Args:
         command: The program and its arguments.
+
         policy: A bit-driven policy with parameters, such as ``"craw:c=8"``.
+
         record: A Parquet file for the log of references, a stream per process.
+
         simulate: Whether the simulator replays the log, with the bits of the run, which must give
             the same counts, and with exact bits, which real memory does not have.
+
         live: Opens what is called four times a second with the processes' statistics.
+
         progress: Opens what is called now and then with the progress of the simulation.
+
         made_by: The command line for the facts; the equivalent one if not given.
+
         options: Memory, swap and so on, and how programs are paged.
 
     Raises:

@@ -45,12 +45,18 @@ def run_program(
 
     Args:
         command: The program and its arguments.
+
         environment: Variables that it has besides ours.
+
         inherited: Descriptors that it has under the same numbers, besides the standard streams.
+
         before: Called in the new process before it becomes the program.
+
         standard_input: What it reads; our own standard input if not given.
+
         take_output: Reads what the program writes to its standard output, in a thread of its own;
             it goes to our own standard output if not given.
+
         look: Called with the seconds since the start; returns the seconds until the next call.
 
     Raises:

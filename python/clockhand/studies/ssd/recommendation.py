@@ -37,11 +37,15 @@ class BufferRecommendation(Reported):
 
     Attributes:
         buffer: The recommended buffer with its size.
+
         sentences: The choice and by how much, what other sizes give, erases, latency and life.
+
         sizes: A row per size with the columns of :data:`SIZES_SCHEMA`: which buffer writes the
             fewest pages to flash, which erases the fewest blocks, which has the shortest p99 of
             writes and which lives longest. The first row's ``answer`` has the sentences.
+
         run: The result of every buffer at every size.
+
         rows: Its rows.
     """
 
@@ -104,12 +108,16 @@ def recommend_buffer(
 
     Args:
         trace: The trace, as :class:`Trace` or as a path.
+
         ssd: The drive with options, or a TOML file.
+
         buffers: Buffers as :func:`run_ssd` takes them, with lists and ranges of sizes. Those
             without a size get 1, 2, 5, 10 and 20 % of the footprint. ``lru`` is compared at every
             size.
+
         years: How long the flash is to live at the trace's rate; then the smallest size that does
             is recommended. Years need a steady run.
+
         options: Those of the drive, of the run, and how a path is read.
 
     Raises:

@@ -76,9 +76,13 @@ def render(
 
     Args:
         run: What was run.
+
         highlight: Buffers, without their sizes, that are emphasised besides the best.
+
         sizes: Of a recommendation, what is best at each size.
+
         answer: Its sentences, which lead the report.
+
         intervals: The rows of intervals, if they were asked for.
     """
     rows, facts = run.rows, run.facts
@@ -125,9 +129,13 @@ class _Figures:
 
     Attributes:
         records: The values of figures over sizes.
+
         wear: The values of the figure of wear.
+
         timed: The tables of time, if the run was timed.
+
         values: The values of the figures of time.
+
         frontier: Of a recommendation, the least that a buffer of at most each size needs.
     """
 

@@ -26,14 +26,21 @@ class SsdRun(SsdTables, ReportedRows):
     Attributes:
         rows: One row per cell, in the order trace, drive, buffer, arrivals, with the columns of
             :data:`SSD_SCHEMA`. Counts are of pages, but for batches and erases (blocks).
+
         wear: How many blocks of each cell's drive were erased how often.
+
         classes: Of timed runs, reads and writes by latency: how many took at most ``most_us`` and
             longer than the class before, and what they waited for together.
+
         moments: Of timed runs, stretches of the same length: the reads and writes completed in
             each, what they waited for together, and what was decided.
+
         parts: Of timed runs, the share of time in which front end, channels and dies were busy.
+
         facts: Command, version, trace hashes, drives and buffers, for a report.
+
         warnings: What the readers passed over or assumed, one sentence each.
+
         cells: The same as ``rows``; with ``every`` these are of intervals, and the cells are here.
     """
 

@@ -62,8 +62,11 @@ class Timed:
 
     Attributes:
         place: The size and the arrivals.
+
         series: The buffers, the one with the shortest p99 of writes (else of reads) first.
+
         loads: The rows of the size under every load.
+
         windows: The rows of windows, if rows are of windows.
     """
 

@@ -27,8 +27,11 @@ class Priced:
 
     Attributes:
         fast_ns: The access time with fast memory alone.
+
         ratio: The price of a slow access, in fast ones, for the reads and writes of the trace.
+
         slow_ns: What slow memory adds to the access time at that price.
+
         other_ns: Migrations, overhead and storage.
     """
 

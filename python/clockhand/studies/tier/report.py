@@ -67,9 +67,13 @@ def render(
 
     Args:
         rows: Result rows, as :func:`clockhand.tier` gives them.
+
         courses: What happened over time, a row for each.
+
         facts: How the rows were made; it describes every trace that the rows name.
+
         highlight: Lines that are emphasised, besides the best.
+
         intervals: The rows of intervals, if they were asked for.
     """
     sections = _sections(rows, courses, facts)

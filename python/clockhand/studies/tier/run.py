@@ -35,13 +35,17 @@ class Tiering(ReportedRows):
         rows: One row per cell, in the order trace, page size, fast size, policy, promotion, tiers,
             with the columns of :data:`TIER_SCHEMA`. Times are in nanoseconds. The row of ``bound``
             has references and times alone.
+
         courses: Counts over time, one row per row of ``rows``. Some lists are over windows of about
             the same number of references: their ends, and the references found in fast memory,
             promotions and demotions of each. Others are over groups of pages, those referenced most
             often first: their number, and the number in fast memory at the end of each window, null
             if it was not counted. The lists of ``bound`` are empty.
+
         facts: Command, version, trace hashes, tiers and policies, for a report.
+
         warnings: What the readers passed over or assumed, one sentence each.
+
         cells: The same as ``rows``; with ``every`` these are of intervals, and the cells are here.
     """
 

@@ -36,8 +36,11 @@ class Translation(ReportedRows):
         rows: One row per cell, in the order trace, page size, memory size, policy, TLB, storage,
             with the columns of :data:`TRANSLATE_SCHEMA`. Times are means per reference in
             nanoseconds.
+
         facts: Command, version, trace hashes, devices and policies, for a report.
+
         warnings: What the readers passed over or assumed, one sentence each.
+
         cells: The same as ``rows``; with ``every`` these are of intervals, and the cells are here.
     """
 

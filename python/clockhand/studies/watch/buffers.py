@@ -22,9 +22,13 @@ class BufferCourse:
 
     Attributes:
         buffer: The buffer as it was named.
+
         row: What ``ssd`` gives of the whole course, by the names of its columns.
+
         dram_capacity: Pages of DRAM.
+
         nvm_capacity: Pages of NVM; 0 if the buffer has none.
+
         steps_json: The steps as JSON text; see :attr:`steps`.
     """
 
@@ -37,6 +41,7 @@ class BufferCourse:
     @property
     def steps(self) -> list[dict[str, Any]]:
         """One step per request, a dictionary.
+
         * ``hit``: the memory of the page, ``"dram"``, ``"nvm"`` or ``None``.
         * ``events``: actions before the request was served. Each has an ``action`` (``"flush"``,
           one batch to flash; ``"migrate"``, from DRAM to NVM; ``"drop"``) and its ``pages``: the
@@ -57,9 +62,13 @@ class WatchedBuffers(Playing):
     Attributes:
         requests: What was asked of the drive (``"read"``, ``"write"``, ``"fua"``, ``"flush"``,
             ``"trim"``, ``"drain"``), and of which of its pages, if of one.
+
         pages_per_block: Pages of a block, as the buffers group them.
+
         courses: One per buffer.
+
         facts: Command, version, trace hash, drive and buffers.
+
         warnings: What the reader passed over or assumed, one sentence each.
     """
 
@@ -93,11 +102,14 @@ def watch_buffers(
     Args:
         trace: The trace, as :class:`Trace` or as a path. Of a path the first 1,000 requests are
             taken if ``limit`` is not given.
+
         buffers: One or two, with their size and parameters, such as
             ``"clock-dnv:total=12,dram_share=0.5"``. The size ``total`` is in pages, bytes with a
             unit or a share of the footprint. It is at most 1,024 pages, and times the requests at
             most 2,000,000.
+
         ssd: One drive with options, such as ``"dnv-textbook:pages_per_block=4"``, or a TOML file.
+
         options: As ``run_ssd`` has them, and how the trace is read.
 
     Returns:

@@ -21,11 +21,17 @@ class Player:
 
     Attributes:
         overline: What is shown, above the title.
+
         word: What a step answers.
+
         jumps: The keys that go to the next step of a kind, and the kinds.
+
         script: The file that draws.
+
         without: The command that counts without a browser.
+
         numbering: What the reader must know of the numbers of pages.
+
         is_of_buffers: Whether it shows write buffers.
     """
 
@@ -81,9 +87,13 @@ def render(
 
     Args:
         references: Of each reference its page, a position in ``pages``, and whether it is a write.
+
         pages: Of each page the number of its stream and its own number.
+
         frames: Page frames.
+
         courses: The policies with their steps.
+
         facts: How the steps were made.
     """
     own_numbers = _have_own_numbers(pages)

@@ -26,11 +26,17 @@ class Course:
 
     Attributes:
         policy: The policy as it was named.
+
         policy_resolved: The policy with every default.
+
         hits: References whose page was in memory.
+
         misses: The other references.
+
         read_ios: Pages read from the device.
+
         write_ios: Pages written to it.
+
         steps_json: The steps as JSON text; see :attr:`steps`.
     """
 
@@ -64,10 +70,15 @@ class Watched(Playing):
 
     Attributes:
         references: Of each reference its page, a position in ``pages``, and whether it is a write.
+
         pages: Of each page the number of its stream, and its address divided by the page size.
+
         frames: Page frames.
+
         courses: One per policy.
+
         facts: Command, version, trace hash and policies.
+
         warnings: What the reader passed over or assumed, one sentence each.
     """
 
@@ -102,8 +113,11 @@ def watch_policies(
     Args:
         trace: The trace, as :class:`Trace` or as a path. Of a path the first 1,000 requests are
             taken if ``limit`` is not given.
+
         policies: One or two, with parameters, such as ``"craw:c=8"``.
+
         frames: Page frames, from 1 to 1024; times the references at most 2,000,000.
+
         options: As ``simulate`` has them, and how the trace is read.
 
     Returns:
