@@ -10,7 +10,7 @@ import clockhand
 from clockhand.reproduce import Claim, Reproduction, Verdict, read_paper_experiment, reproduce
 from clockhand.reproduce import judge as judge_paper
 from clockhand.reproduce.judge import counted, signed
-from clockhand.reproduce.measures.clock_dnv import MODES, OURS
+from clockhand.reproduce.measures.clock_dnv import MODES, NOT_PADDED, OURS
 from clockhand.studies.ssd.run import SSD_SCHEMA
 from conftest import Clockhand, assert_one_sentence
 
@@ -61,7 +61,7 @@ def rows_of(values: dict[str, dict[str, float]]) -> pl.DataFrame:
     """Rows of one size for every workload: by buffer, columns that differ from 100."""
     rows = []
     for workload in WORKLOADS:
-        for policy in (OURS, PROMOTE, *MODES["fab"], *MODES["cbm"], "bplru"):
+        for policy in (OURS, PROMOTE, NOT_PADDED, *MODES["fab"], *MODES["cbm"], "bplru"):
             row = {
                 "workload": workload,
                 "policy": policy,
@@ -178,7 +178,19 @@ def test_fab_is_judged_as_the_paper_words_it_and_its_other_modes_are_shown() -> 
     [claim] = [claim for claim in claims if claim.key == "write-requests-financial-fab"]
     shown = {row[1]: row[2] for row in claim.evidence[1:]}
     assert shown["fab"] == "+48.0 %" and shown["fab:cache_reads=false"] == "-30.0 %"
-    assert "as section IV.D words them" in claim.reading
+    assert claim.reading == "FAB writes clean pages along"
+    assert verdict(claims, f"{claim.key}-no-reads") is Verdict.CONTRADICTED
+
+
+def test_padding_is_judged_against_no_padding() -> None:
+    padded = judge(rows_of({OURS: {"host_writes": 101.0, "erases": 95.0}}))
+    of = {claim.key: claim for claim in padded if claim.key.startswith("padding")}
+    assert of["padding-writes"].verdict is Verdict.TOO_FEW, "three cells"
+    assert "3 of 3 cells; +1.0 % to +1.0 %" in of["padding-writes"].found
+    assert "3 of 3 cells; fewer by +5.0 %" in of["padding-erases"].found
+    assert "0 of 3 cells" in of["padding-erases-tenth"].found, "a tenth is more than 5 %"
+    lacking = rows_of({}).filter(pl.col("policy") != NOT_PADDED)
+    assert verdict(judge(lacking), "padding-writes") is Verdict.UNTESTABLE
 
 
 def test_twice_the_hit_ratio_is_twice() -> None:
@@ -225,7 +237,7 @@ def test_sizes_at_which_nothing_is_written_are_left_out() -> None:
 
 
 def test_the_command_writes_claims_tables_and_a_page(
-    clockhand: Clockhand, experiment: Path, tmp_path: Path
+    clockhand: Clockhand, experiment: Path, made: Reproduction, tmp_path: Path
 ) -> None:
     run = clockhand(
         "reproduce", "clock-dnv", "--experiment", str(experiment), "--html", "page.html",
@@ -243,7 +255,10 @@ def test_the_command_writes_claims_tables_and_a_page(
         "timed-verdicts.csv",
     }  # fmt: skip
     claims = pl.read_json(tmp_path / "claims.json")
-    assert len(claims) == 20 and set(claims["counted"]) == {"yes", "no, true by construction"}
+    assert len(claims) == len(made.claims) and set(claims["counted"]) == {
+        "yes",
+        "no, true by construction",
+    }
 
 
 def test_what_is_wrong_is_refused_in_one_sentence(clockhand: Clockhand, tmp_path: Path) -> None:

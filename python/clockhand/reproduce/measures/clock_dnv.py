@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from clockhand.reproduce.judge import Evidence, Found, signed
+from clockhand.reproduce.judge import Evidence, Found, NotTestableError, signed
 
 OURS = "clock-dnv"
 MODES = {
@@ -110,6 +110,8 @@ def padding(rows: pl.DataFrame, *, column: str, gain: str, by: float = 0.0) -> F
     """Ask of each workload and buffer size whether padding changes a count by more than a share."""
     every = [_gains(rows, name, NOT_PADDED, column, gain) for name in WORKLOADS]
     shares = [share for each in every for share in each.values]
+    if not shares:
+        raise NotTestableError(f"The experiment has no {NOT_PADDED}.")
     words = {"least_share": signed(min(shares)), "greatest_share": signed(max(shares))}
     return Found([share > by for share in shares], _table(every, "no padding"), words)
 
@@ -138,7 +140,7 @@ def _gains(
         )
         for name in (ours, other)
     )
-    pairs = {pages: (mine[pages], others[pages]) for pages in mine}
+    pairs = {pages: (mine[pages], others[pages]) for pages in mine if pages in others}
     by_pages = {pages: GAINS[gain](*pair) for pages, pair in pairs.items() if min(pair) > 0}
     return Gains(workload, other, by_pages)
 
