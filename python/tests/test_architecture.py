@@ -138,6 +138,7 @@ ALLOWED_ROOMS = {
     "studies": {"study", "traces", "report", "capture"},
     "sweep": {"study", "traces", "report", "studies"},
     "reproduce": {"study", "traces", "report", "studies", "sweep"},
+    "explore": {"study", "traces", "report", "studies", "sweep"},
     "completion": set(),
     "command": {
         "study",
@@ -149,6 +150,7 @@ ALLOWED_ROOMS = {
         "studies",
         "sweep",
         "reproduce",
+        "explore",
         "completion",
     },
     "start": {"command", "completion"},

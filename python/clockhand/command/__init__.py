@@ -42,6 +42,7 @@ FILES = {
     "reproduction": ("reproduce",),
     "locality": ("locality",),
     "watch": ("watch",),
+    "explore": ("explore",),
     "programs": ("run",),
     "own_policies": ("check-policy", "new-policy"),
     "catalogs": ("policies", "devices", "formats"),

@@ -7,7 +7,7 @@ from typing import Any
 from clockhand.command.reading import OPTIONS as READING_OPTIONS
 
 SUBJECTS = {
-    "Which policy": ("simulate", "recommend", "watch", "pagecache"),
+    "Which policy": ("simulate", "recommend", "watch", "explore", "pagecache"),
     "Drives, tiers, file caches, translation, locality": (
         "ssd",
         "tier",
@@ -26,6 +26,7 @@ EXAMPLES = {
     "simulate": "simulate app.trace --policy clock,cflru,craw --memory 5%,20% --report out.html",
     "recommend": "recommend app.trace --memory 10% --device mlc-nand",
     "watch": "watch app.trace --policy clock,craw --frames 8 --out hand.html",
+    "explore": "explore app.trace",
     "pagecache": "pagecache calls.events --policy clock,lru --memory 5%,20%",
     "ssd": "ssd disk.trace --buffer fab:total=16MiB --buffer clock-dnv:total=16MiB,dram_share=0.1",
     "filecache": "filecache app.trace --capacity 5%,20% --device hdd,slc-nand",

@@ -1,0 +1,272 @@
+"""What the page explores: a trace, whose cells are computed and kept, or a dataset."""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from clockhand._engine import UsageError
+from clockhand.report.reported import Reported
+from clockhand.report.words import percent, unique
+from clockhand.studies.pages.run import PAGES, Simulation, run_simulation
+from clockhand.studies.watch.run import Watched, watch_policies
+from clockhand.study.catalogs import devices, policies
+from clockhand.study.facts import base_names
+from clockhand.study.run import Ran
+from clockhand.sweep.dataset import Dataset, distinct
+from clockhand.sweep.layout import PAGES as PAGES_LAYOUT
+from clockhand.sweep.run import reported
+
+MEMORY = "1%,2%,3%,4%,6%,8%,10%,15%,20%,30%,40%,60%,80%,100%"
+"""The memory sizes of the curves and the heat map."""
+
+PAGE_SIZES = ("512", "1KiB", "2KiB", "4KiB", "8KiB", "16KiB", "64KiB", "2MiB")
+FIRST_POLICIES = ("clock", "lru", "cflru", "craw", "credit-clock")
+BY_RATIO = "by cost ratio"
+"""The device whose write costs as many reads as a knob says."""
+
+WATCHED_FRAMES = 8
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """Where the knobs stand.
+
+    Attributes:
+        policies: What is compared.
+        memory: The memory that is looked at, as a share of the footprint.
+        page_size: The page size, as text.
+        device: The device.
+        trace: Which trace, where there are several.
+    """
+
+    policies: tuple[str, ...]
+    memory: float
+    page_size: str
+    device: str
+    trace: str = ""
+
+
+class Source(ABC):
+    """What is explored.
+
+    Attributes:
+        name: Its name, without folders.
+        traces: Its traces.
+        policies: What can be compared.
+        first_policies: What is compared at first.
+        devices: The devices that can be chosen; the first one is at first.
+        page_sizes: The page sizes that can be chosen.
+        first_page_size: The one at first.
+        has_ratio: Whether what a write costs is a knob.
+    """
+
+    name: str
+    traces: Sequence[str] = ()
+    policies: Sequence[str]
+    first_policies: Sequence[str]
+    devices: Sequence[str]
+    page_sizes: Sequence[str]
+    first_page_size: str
+    has_ratio: bool
+
+    @abstractmethod
+    def result(self, knobs: Knobs) -> Reported:
+        """Return the rows of all memory sizes, with their figures."""
+
+    @abstractmethod
+    def watched(self, knobs: Knobs, frames: int, best: str) -> Watched | None:
+        """Return the steps of the first policy and the best; none without a trace."""
+
+    def at_memory(self, knobs: Knobs) -> pl.DataFrame:
+        """Return the rows of the memory size next to the knob, the best first."""
+        rows = self.result(knobs).rows
+        distance = (pl.col("memory_share") - knobs.memory).abs()
+        near = rows.filter(distance == distance.min().over("trace"))
+        return near.select(
+            "policy",
+            "frames",
+            (100 * pl.col("memory_share")).round(1).alias("memory %"),
+            (100 * pl.col("hit_ratio")).round(3).alias("hits %"),
+            pl.col("read_ios").alias("reads"),
+            pl.col("write_ios").alias("writes"),
+            (pl.col("io_time_us") / 1e6).round_sig_figs(4).alias(TIME),
+        ).sort(TIME, nulls_last=True)
+
+
+TIME = "I/O time s"
+CHART_WIDTH, CHART_HEIGHT = 430, 240
+
+
+def small(chart: Any) -> Any:
+    """Return a figure as narrow as half of the page."""
+    return chart.properties(width=CHART_WIDTH)
+
+
+def marked(curves: Any, at_memory: pl.DataFrame) -> Any:
+    """Return curves with a line at the memory that is looked at."""
+    import altair as alt
+
+    rule = alt.Chart(at_memory.head(1)).mark_rule(strokeDash=[4, 4]).encode(x="frames:Q")
+    return (curves + rule).properties(width=CHART_WIDTH, height=CHART_HEIGHT)
+
+
+def answer(at_memory: pl.DataFrame) -> str:
+    """Return which policy needs the least I/O time with the memory that is looked at."""
+    best, least_s = at_memory.select("policy", TIME).row(0)
+    clock = at_memory.filter(pl.col("policy") == "clock")[TIME]
+    beside = ""
+    if best != "clock" and len(clock) and clock[0] and least_s is not None:
+        beside = f", {percent(1 - least_s / clock[0])} less than clock"
+    share = percent(at_memory["memory %"][0] / 100)
+    return f"With {share} of the footprint in memory {best} needs the least I/O time{beside}"
+
+
+class TraceSource(Source):
+    """A trace: a cell is computed when it is first asked for, and kept.
+
+    Args:
+        path: The trace.
+        reading: How it is read.
+    """
+
+    def __init__(self, path: str, reading: Mapping[str, Any] | None = None) -> None:
+        self.name = base_names([path])[path]
+        self.traces = (self.name,)
+        self.policies = policies()["name"].to_list()
+        self.first_policies = FIRST_POLICIES
+        self.devices = (BY_RATIO, *devices()["name"].to_list())
+        self.page_sizes, self.first_page_size = PAGE_SIZES, "4KiB"
+        self.has_ratio = True
+        self.computed = 0
+        self._path = path
+        self._reading = dict(reading or {})
+        self._kept: dict[tuple[str, str, str], _Kept] = {}
+        self._watched: dict[tuple[Any, ...], Watched] = {}
+
+    def result(self, knobs: Knobs) -> Simulation:
+        """Return the rows of all memory sizes; what has been computed is not computed again."""
+        of_policy = {name: (name, knobs.page_size, knobs.device) for name in knobs.policies}
+        lacking = [name for name, key in of_policy.items() if key not in self._kept]
+        if lacking:
+            made = run_simulation(
+                self._path,
+                policies=lacking,
+                memory=MEMORY,
+                page_size=knobs.page_size,
+                device=knobs.device,
+                watch=False,
+                **self._reading,
+            )
+            self.computed += made.rows.height
+            for name in lacking:
+                rows = made.rows.filter(pl.col("policy") == name)
+                self._kept[of_policy[name]] = _Kept(rows, made.facts)
+        kept = [self._kept[key] for key in of_policy.values()]
+        return _joined(kept)
+
+    def watched(self, knobs: Knobs, frames: int, best: str) -> Watched | None:
+        """Return the steps of the first policy and the best, or of the first two."""
+        asked = unique([knobs.policies[0], best, *knobs.policies])
+        shown = [name for name in asked if name not in UNWATCHED][:2]
+        key = (*shown, frames, knobs.page_size, knobs.device)
+        if not shown:
+            return None
+        if key not in self._watched:
+            self._watched[key] = watch_policies(
+                self._path,
+                policies=shown,
+                frames=frames,
+                page_size=knobs.page_size,
+                device=knobs.device,
+                watch=False,
+                **self._reading,
+            )
+        return self._watched[key]
+
+
+UNWATCHED = ("bound", "opt-feasible")
+"""Rows that are no policies."""
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """The rows of one policy, and how they were made."""
+
+    rows: pl.DataFrame
+    facts: Any
+
+
+def _joined(kept: Sequence[_Kept]) -> Simulation:
+    """Return the rows of several runs as one result, in the order trace, memory size, policy."""
+    facts = {
+        **kept[-1].facts,
+        "policies": distinct([it.facts for it in kept], "policies", ("name",)),
+    }
+    place = pl.Series("place", [at for at, it in enumerate(kept) for _ in range(it.rows.height)])
+    together = pl.concat([it.rows for it in kept]).with_columns(place)
+    rows = together.sort("trace", "frames", "place", maintain_order=True).drop("place")
+    return Simulation(Ran(rows.clone, facts, [], PAGES.result_of(rows)))
+
+
+class DatasetSource(Source):
+    """A dataset of a sweep: its rows are there, and nothing is computed but a player's steps.
+
+    Args:
+        folder: The folder, or its address.
+
+    Raises:
+        UsageError: it is no dataset.
+        ClockhandError: a part is damaged.
+    """
+
+    def __init__(self, folder: str) -> None:
+        found = Dataset.found(folder)
+        rows, facts = found.report()
+        if found.layout is not PAGES_LAYOUT:
+            raise UsageError(
+                f"{folder} holds cells of {found.layout.study.name}; explore takes those of "
+                "simulate, and clockhand report shows the others"
+            )
+        self.name = base_names([folder.rstrip("/")])[folder.rstrip("/")]
+        self._rows, self._facts, self._layout = rows, facts, found.layout
+        self.traces = rows["trace"].unique(maintain_order=True).to_list()
+        self.policies = rows["policy"].unique(maintain_order=True).to_list()
+        self.first_policies = self.policies[: len(FIRST_POLICIES)]
+        self.devices = rows["device"].unique(maintain_order=True).to_list()
+        self.page_sizes = [str(size) for size in rows["page_bytes"].unique().sort().to_list()]
+        self.first_page_size = self.page_sizes[0]
+        self.has_ratio = False
+
+    def result(self, knobs: Knobs) -> Reported:
+        """Return the rows of one trace, page size and device."""
+        rows = self._rows.filter(
+            (pl.col("trace") == knobs.trace)
+            & pl.col("policy").is_in(knobs.policies)
+            & (pl.col("page_bytes") == int(knobs.page_size))
+            & (pl.col("device") == knobs.device)
+        )
+        if rows.is_empty():
+            raise UsageError("the dataset has no such cells; turn a knob back")
+        made: Reported = reported(rows, self._facts, self._layout)
+        return made
+
+    def watched(self, knobs: Knobs, frames: int, best: str) -> Watched | None:
+        """Return the steps on the trace, if it still is where the sweep found it."""
+        if not os.path.isfile(knobs.trace):
+            return None
+        return TraceSource(knobs.trace).watched(knobs, frames, best)
+
+
+def source_of(place: str, reading: Mapping[str, Any] | None = None) -> Source:
+    """Return what a place on the command line is: a folder is a dataset, a file a trace.
+
+    Raises:
+        UsageError: the folder is no dataset.
+    """
+    if os.path.isdir(place):
+        return DatasetSource(place)
+    return TraceSource(place, reading)
