@@ -252,6 +252,7 @@ class Pager:
         frames: int,
         reserve: int,
         read_ahead: int,
+        predictors: list[str] | None,
         bits: str,
         swap: str | None,
         swap_limit_bytes: int | None,

@@ -154,7 +154,7 @@ def compare(
     swap: Device | None = None,
     swap_limit: str | None = None,
     reserve: int | None = None,
-    read_ahead: int | None = None,
+    read_ahead: int | str | None = None,
     bits: str = "sensed",
     address_space: str = "16GiB",
     device: Device = "slc-nand",
@@ -188,7 +188,9 @@ def compare(
             :func:`kept_frames` says if not given.
         read_ahead: Frames of each process that are kept for pages which are read before they are
             asked for, with one that is; if not given as many again, or none if there are fewer than
-            64 frames or pages stay in RAM.
+            64 frames or pages stay in RAM. Words choose what predicts these pages, such as
+            ``"slots,streams"`` or ``"64,offsets"``: ``slots``, ``streams``, ``pointers``,
+            ``offsets``; all if not given.
         bits: ``"sensed"``, the default: the kernel answers the access that sets a bit again, and
             the pager looks; ``"mapped"``: the pager answers it.
         address_space: The most that a process can have paged.
@@ -664,7 +666,7 @@ def run(
     swap: Device | None = None,
     swap_limit: str | None = None,
     reserve: int | None = None,
-    read_ahead: int | None = None,
+    read_ahead: int | str | None = None,
     bits: str = "sensed",
     address_space: str = "16GiB",
     device: Device = "slc-nand",
@@ -699,7 +701,9 @@ def run(
             :func:`kept_frames` says if not given.
         read_ahead: Frames of each process that are kept for pages which are read before they are
             asked for, with one that is; if not given as many again, or none if there are fewer than
-            64 frames or pages stay in RAM.
+            64 frames or pages stay in RAM. Words choose what predicts these pages, such as
+            ``"slots,streams"`` or ``"64,offsets"``: ``slots``, ``streams``, ``pointers``,
+            ``offsets``; all if not given.
         bits: ``"sensed"``, the default: the kernel answers the access that sets a bit again, and
             the pager looks; ``"mapped"``: the pager answers it.
         address_space: The most that a process can have paged.

@@ -16,7 +16,7 @@ SIMULATOR = ROOT / "crates/sim/src"
 ALLOWED_CRATES = {
     "policy": set(),
     "quantity": set(),
-    "prefetch": set(),
+    "prefetch": {"policy"},
     "device": {"quantity"},
     "trace": {"quantity"},
     "twins": set(),
@@ -27,7 +27,7 @@ ALLOWED_CRATES = {
     "measure": set(),
     "pager-protocol": set(),
     "tracer": set(),
-    "pager": {"policy", "pager-protocol"},
+    "pager": {"policy", "pager-protocol", "prefetch"},
     "pager-c": {"pager", "policy"},
     "serve": {"policy", "quantity"},
     "preload": {"pager-protocol"},
@@ -58,8 +58,8 @@ CRATES_WITH_UNSAFE_CODE = {
 }
 """Crates with unsafe code. Some handle the memory of programs or follow them. The crate `measure`
 maps memory by hand and rings the kernel; `serve` locks files and takes an inherited socket. The two
-sides of libraries of policies call each other as C does, and `prefetch` is one instruction. A lint
-asks each block for its reason."""
+sides of libraries of policies call each other as C does, and `prefetch` has one processor
+instruction. A lint asks each block for its reason."""
 
 
 def test_every_crate_is_in_the_picture() -> None:

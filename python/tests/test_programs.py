@@ -368,6 +368,27 @@ def test_few_frames_are_kept_for_writes_and_for_reading_ahead() -> None:
     assert ProgramSettings.parse({"frames": 2048}).read_ahead == 0
 
 
+@pytest.mark.parametrize(
+    ("given", "frames", "predictors"),
+    [
+        (None, 64, None),
+        (7, 7, None),
+        ("0", 0, None),
+        ("slots, streams", 64, ["slots", "streams"]),
+        ("7,offsets", 7, ["offsets"]),
+    ],
+)
+def test_read_ahead_is_frames_and_what_predicts(
+    given: int | str | None, frames: int, predictors: list[str] | None
+) -> None:
+    settings = ProgramSettings.parse({"frames": 4096, "swap": "swap", "read_ahead": given})
+    assert (settings.read_ahead, settings.predictors) == (frames, predictors)
+    again = ProgramSettings.parse(
+        {"frames": 4096, "swap": "swap", "read_ahead": settings.read_ahead_given}
+    )
+    assert again == settings
+
+
 def test_a_policy_is_told_the_devices_ratio() -> None:
     paging = ProgramSettings.parse({"frames": 64, "device": "mlc-nand"})
     planned = Planned.of(["craw"], paging)

@@ -156,6 +156,8 @@ REFUSALS = (
     Refusal(RUN + "--frames 0 -- true", WRONG_USAGE, "from 1 to"),
     Refusal(RUN + "--frames 64 --reserve 64 -- true", WRONG_USAGE, "from 0 to 63"),
     Refusal(RUN + "--frames 64 --reserve 4 --read-ahead 60 -- true", WRONG_USAGE, "0 to 59"),
+    Refusal(RUN + "--frames 64 --read-ahead 4,5 -- true", WRONG_USAGE, "one number"),
+    Refusal(RUN + "--frames 64 --read-ahead 4,guess -- true", WRONG_USAGE, "slots, streams"),
     Refusal(RUN + "--frames 64 --swap swap -- true", WRONG_USAGE, "--swap FILE or --swap-in-ram"),
     Refusal("run --policy clock --frames 64 -- true", WRONG_USAGE, "--swap FILE or --swap-in-ram"),
     Refusal(RUN + "--frames 64 --swap-limit 1GiB -- true", WRONG_USAGE, "give --swap FILE"),

@@ -137,6 +137,24 @@ def test_pages_read_ahead_change_no_count_of_the_policy(paged: Clockhand, tmp_pa
     assert row["bytes_read"] >= 4096 * row["pages_read"]
 
 
+def test_what_predicts_pages_can_be_chosen(paged: Clockhand, tmp_path: Path) -> None:
+    # A program that goes through its memory in order follows no pointers.
+    walk = (
+        "memory = bytearray(24 << 20)\n"
+        "for turn in range(3):\n"
+        "    for at in range(0, len(memory), 4096):\n"
+        "        memory[at] += 1"
+    )
+    read = {}
+    for given in ("64", "64,streams", "64,pointers"):
+        paged("--read-ahead", given, "--out", "rows.json", "--", PYTHON, "-c", walk)
+        (row,) = rows_in(tmp_path / "rows.json")
+        assert row["read_ahead"] == 64
+        read[given] = row["pages_read_ahead"]
+    assert read["64"] > 1000 and read["64,streams"] > 1000, read
+    assert read["64,pointers"] < read["64,streams"] / 10, read
+
+
 def test_people_see_a_table_the_simulator_beside_and_a_report(
     paged: Clockhand, tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clockhand_pager::store::{CompressedRam, DEFAULT_LEVEL, Store, SwapFile};
-use clockhand_pager::{Bits, Counts, Event, PagedRegion, obstacle};
+use clockhand_pager::{Bits, Counts, Event, PagedRegion, PredictorSet, obstacle};
 use clockhand_policy::Ratio;
 use clockhand_policy::catalog::PolicySpec;
 
@@ -142,6 +142,7 @@ fn create(settings: &Settings, policy: &CStr, path: Option<&CStr>) -> Result<Reg
         frames,
         reserve,
         read_ahead: 0,
+        predictors: PredictorSet::ALL,
         bits: Bits::Mapped,
         patience,
     };

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clockhand_pager::store::{CompressedRam, DEFAULT_LEVEL, Store, SwapFile};
-use clockhand_pager::{Bits, Event, PagedRegion, Settings, obstacle};
+use clockhand_pager::{Bits, Event, PagedRegion, PredictorSet, Settings, obstacle};
 use clockhand_policy::Ratio;
 use clockhand_policy::catalog::PolicySpec;
 use hdrhistogram::Histogram;
@@ -59,6 +59,7 @@ fn settings(scenario: &Scenario) -> Settings {
         frames,
         reserve: scenario.reserve,
         read_ahead: 0,
+        predictors: PredictorSet::ALL,
         bits: scenario.bits,
         patience: Duration::from_secs(1),
     }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 use clockhand_pager::store::{
     CompressedRam, DEFAULT_LEVEL, FaultScript, FaultyStore, Store, SwapFile, WriteFault,
 };
-use clockhand_pager::{Bits, Counts, Event, PagedRegion, Settings, obstacle};
+use clockhand_pager::{Bits, Counts, Event, PagedRegion, PredictorSet, Settings, obstacle};
 use clockhand_policy::catalog::{CATALOG, Kind, PolicySpec};
 use clockhand_policy::{Op, PageId, Ratio, SplitMix64};
 
@@ -107,6 +107,7 @@ impl Plan {
             frames,
             reserve,
             read_ahead,
+            predictors: PredictorSet::ALL,
             bits: self.bits,
             patience: Duration::from_secs(10),
         }

@@ -1,8 +1,6 @@
 //! The mechanism under any policy, behind one type, so that the pager is compiled once and not for each policy. A fault
 //! takes microseconds, and a call through a table of functions nanoseconds.
 
-use std::num::NonZeroU64;
-
 use clockhand_policy::page::{BitDriven, Fault, Inspector};
 use clockhand_policy::{Frame, HitBits, Memory, Op, PageId, Step};
 
@@ -30,8 +28,6 @@ pub(crate) trait AnyMemory {
     fn written_back(&mut self, frame: Frame);
     fn commit_eviction(&mut self);
 
-    /// After how many references the policy wants its tick.
-    fn period(&self) -> Option<NonZeroU64>;
     fn tick(&mut self);
 
     fn gauges(&self, show: &mut dyn FnMut(&'static str, f64));
@@ -94,10 +90,6 @@ impl<P: BitDriven> AnyMemory for Memory<P, UnmappingFrames> {
 
     fn commit_eviction(&mut self) {
         self.commit_eviction();
-    }
-
-    fn period(&self) -> Option<NonZeroU64> {
-        self.policy().period()
     }
 
     fn tick(&mut self) {

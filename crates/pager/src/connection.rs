@@ -17,12 +17,14 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-use crate::driver::{Bits, Command, Control, Driver, ForkCopy, channel_of_control};
+use crate::control::{Command, Control, ForkCopy, channel_of_control};
+use crate::driver::Driver;
 use crate::given_away::GivenAway;
 use crate::inherited_socket::{Peer, random_token};
 use crate::memory_file::{MemoryFile, are_pages_single};
 use crate::parts::{Event, EventSink, InitialPages, Parts};
 use crate::server::{Member, Shared};
+use crate::settings::Bits;
 use crate::translations::PageMap;
 use crate::userfault::{Userfault, explained};
 use crate::userfault_memory::{Unmapper, UserfaultMemory};

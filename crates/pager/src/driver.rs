@@ -2,245 +2,26 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use clockhand_pager_protocol::{
     CHANGED_MAPPING, ENDS_PROGRAM, ENDS_THREAD, PAGE_BYTES, Packet, Unmap,
 };
-use clockhand_policy::catalog::{Kind, ResolvedPolicy, Size, Visitor};
-use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
 use clockhand_policy::{Op, PageId};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use crate::affinity::{Affinity, code_of_deserted, is_running};
+use crate::control::{Channel, Command, ForkCopy, Progress};
 use crate::given_away::GivenAway;
-use crate::interrupts::Interrupts;
-use crate::load_control::LoadControl;
-use crate::pager::{FrameShares, Pager};
-use crate::parts::{InitialPages, PagerError, Parts};
-use crate::statistics::{Counts, Times};
+use crate::pace::{
+    Affinity, Asked, Interrupts, LoadControl, Waits, code_of_deserted, during, is_running,
+};
+use crate::pager::Pager;
+use crate::parts::PagerError;
 use crate::userfault::Userfault;
-use crate::watchdog::{Activity, Asked, Waits, during};
-
-/// How much memory there is, and which policy decides what stays in it.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The policy, resolved for [`Settings::policy_frames`] frames.
-    pub policy: ResolvedPolicy,
-    /// Page frames in all.
-    pub frames: u32,
-    /// The number of them that are kept for writes under way; 0: a fault waits for the write of its victim.
-    pub reserve: u32,
-    /// The number of them that are kept for pages that are read ahead; 0: none are.
-    pub read_ahead: u32,
-    /// Where the policy's read and write bits come from.
-    pub bits: Bits,
-    /// For how long a failing store is tried again before the pager gives up.
-    pub patience: Duration,
-}
-
-/// Where read and write bits of real memory come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Bits {
-    /// The first access after a bit was cleared is a fault that the pager answers.
-    #[default]
-    Mapped,
-    /// The kernel answers it, and the pager looks at the program's page map when the policy asks.
-    Sensed,
-}
-
-impl Bits {
-    /// What options and rows call them.
-    pub const WORDS: [(&'static str, Bits); 2] =
-        [("mapped", Bits::Mapped), ("sensed", Bits::Sensed)];
-
-    /// What options and rows call it.
-    pub fn word(self) -> &'static str {
-        let [(mapped, _), (sensed, _)] = Bits::WORDS;
-        if self == Bits::Mapped { mapped } else { sensed }
-    }
-}
-
-/// With fewer frames than one instruction and its operands may touch, that instruction would never complete.
-pub const MIN_FRAMES: u32 = 16;
-
-impl Settings {
-    /// Checks the settings.
-    ///
-    /// # Errors
-    ///
-    /// A sentence that says what cannot be paged, and what to do.
-    pub fn check(&self) -> Result<(), String> {
-        let entry = self.policy.entry();
-        let name = entry.description.name;
-        match entry.kind {
-            Kind::BitDriven => {}
-            Kind::AccessDriven => {
-                return Err(format!(
-                    "{name} needs every hit, which real memory does not show; choose a bit-driven policy \
-                     such as clock, cfclock or craw"
-                ));
-            }
-            Kind::Offline => {
-                return Err(format!(
-                    "{name} must know the future; choose a bit-driven policy such as clock, cfclock or craw"
-                ));
-            }
-        }
-        let others = self.reserve.saturating_add(self.read_ahead);
-        if self.frames.saturating_sub(others) < MIN_FRAMES {
-            return Err(format!(
-                "{} frames, less {} in reserve and {} to read ahead, leave fewer than {MIN_FRAMES} for pages, which one \
-                 instruction may need; give more memory, a smaller reserve, or less to read ahead",
-                self.frames, self.reserve, self.read_ahead
-            ));
-        }
-        Ok(())
-    }
-
-    /// Frames of the policy.
-    pub fn policy_frames(&self) -> u32 {
-        self.frames - self.reserve - self.read_ahead
-    }
-
-    /// A paged memory with these settings.
-    ///
-    /// # Panics
-    ///
-    /// If the settings have not been [checked](Settings::check).
-    pub fn build(&self, parts: Parts) -> Pager {
-        // More frames than the program can have pages change nothing, and would take memory of ours.
-        let fitting = |frames: u32| frames.min(parts.program.pages().max(MIN_FRAMES));
-        let frames = FrameShares {
-            policy: fitting(self.policy_frames()),
-            reserve: fitting(self.reserve),
-            read_ahead: fitting(self.read_ahead),
-        };
-        let size = Size { frames: frames.policy, pages: parts.program.pages() };
-        self.policy.build(size, Build { frames, parts })
-    }
-}
-
-struct Build {
-    frames: FrameShares,
-    parts: Parts,
-}
-
-impl Visitor for Build {
-    type Output = Pager;
-
-    fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
-        Pager::new(policy, self.frames, self.parts)
-    }
-
-    fn access_driven<P: AccessDriven + 'static>(self, _: P) -> Self::Output {
-        unreachable!("the settings were checked: a policy that needs every hit cannot page")
-    }
-
-    fn offline<P: Offline + 'static>(self, _: P) -> Self::Output {
-        unreachable!("the settings were checked: a policy that must know the future cannot page")
-    }
-}
-
-/// What other threads ask of a pager's thread.
-pub(crate) enum Command {
-    /// Forget these pages, and watch them no longer if they are given away.
-    Discard { first: PageId, pages: u32, is_given_away: bool, done: Sender<Result<(), PagerError>> },
-    /// Let the program's threads run where they may, for good or for now.
-    Part { for_good: bool, done: Sender<()> },
-    /// Copy all pages and let none change.
-    BeginFork { done: Sender<Result<ForkCopy, PagerError>> },
-    /// Let pages change again.
-    EndFork,
-    /// End.
-    Stop,
-}
-
-/// What the memory of a forked child begins with.
-pub(crate) struct ForkCopy {
-    pub(crate) pages: InitialPages,
-    /// Where the program has mapped something else.
-    pub(crate) given_away: GivenAway,
-}
-
-/// What is known of a paged memory outside its thread.
-#[derive(Clone, Debug, Default)]
-pub struct Progress {
-    /// What was counted.
-    pub counts: Counts,
-    /// Where time went.
-    pub times: Times,
-    /// The values by which the policy adapts.
-    pub gauges: Vec<(&'static str, f64)>,
-    /// Bytes that the store occupies.
-    pub occupied_bytes: u64,
-    /// The store's last error, if it has failed: the operation was, or is being, tried again.
-    pub store_error: Option<String>,
-    /// Why the pager gave up.
-    pub failure: Option<String>,
-    /// True if the memory has ended.
-    pub has_ended: bool,
-}
-
-/// Sends commands to a pager's thread and reads what it publishes.
-#[derive(Clone)]
-pub(crate) struct Control {
-    commands: Sender<Command>,
-    wake: Arc<OwnedFd>,
-    progress: Arc<Mutex<Progress>>,
-    activity: Activity,
-}
-
-impl Control {
-    pub(crate) fn command(&self, command: Command) -> io::Result<()> {
-        let ended = |_| io::Error::new(io::ErrorKind::NotConnected, "the paged memory has ended");
-        self.commands.send(command).map_err(ended)?;
-        rustix::io::write(&*self.wake, &1u64.to_ne_bytes())?;
-        Ok(())
-    }
-
-    /// The thread's current work.
-    pub(crate) fn activity(&self) -> &Activity {
-        &self.activity
-    }
-
-    /// The number of pages that have been evicted, by what it has published.
-    pub(crate) fn evictions(&self) -> u64 {
-        let counts = self.progress.lock().expect("the lock is never poisoned").counts;
-        counts.clean_evictions + counts.dirty_evictions
-    }
-
-    pub(crate) fn progress(&self) -> Progress {
-        self.progress.lock().expect("the lock is never poisoned").clone()
-    }
-}
-
-/// Connects the thread and the rest of the process.
-pub(crate) struct Channel {
-    commands: Receiver<Command>,
-    wake: Arc<OwnedFd>,
-    progress: Arc<Mutex<Progress>>,
-    activity: Activity,
-}
-
-pub(crate) fn channel_of_control() -> io::Result<(Control, Channel)> {
-    let (sender, commands) = channel();
-    let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-    let progress = Arc::new(Mutex::new(Progress::default()));
-    let activity = Activity::default();
-    let control = Control {
-        commands: sender,
-        wake: wake.clone(),
-        progress: progress.clone(),
-        activity: activity.clone(),
-    };
-    Ok((control, Channel { commands, wake, progress, activity }))
-}
 
 /// The interval between two publications of the counts.
 const PUBLISH_EVERY: Duration = Duration::from_millis(100);

@@ -48,19 +48,25 @@ impl GivenAway {
         ranges.get(behind).is_some_and(|range| range.start <= page.0)
     }
 
-    /// The other pages of `pages`, as ranges in ascending order.
-    pub(crate) fn others(&self, pages: Range<u32>) -> Vec<Range<u32>> {
+    /// Works on the other pages of `pages`, a range at a time in ascending order, until that fails.
+    pub(crate) fn each_other<E>(
+        &self,
+        pages: Range<u32>,
+        mut work: impl FnMut(Range<u32>) -> Result<(), E>,
+    ) -> Result<(), E> {
         let ranges = self.ranges();
         let from = ranges.partition_point(|range| range.end <= pages.start);
         let starts = [pages.start].into_iter().chain(ranges[from..].iter().map(|range| range.end));
         let ends = ranges[from..].iter().map(|range| range.start).chain([pages.end]);
         let between = starts.zip(ends).map(|(start, end)| start..end.min(pages.end));
-        between.filter(|range| range.start < range.end).collect()
+        between.filter(|range| range.start < range.end).try_for_each(&mut work)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -82,7 +88,12 @@ mod tests {
             for page in 0..2 * PAGES {
                 prop_assert_eq!(given_away.has(PageId(page)), flags[page as usize]);
             }
-            let others: Vec<_> = given_away.others(start..start + length).into_iter().flatten().collect();
+            let mut others = Vec::new();
+            let add = |range| {
+                others.extend(range);
+                Ok::<_, Infallible>(())
+            };
+            given_away.each_other(start..start + length, add).expect("nothing fails");
             let expected: Vec<_> = (start..start + length).filter(|&page| !flags[page as usize]).collect();
             prop_assert_eq!(others, expected);
         }

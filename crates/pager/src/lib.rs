@@ -7,7 +7,7 @@
 //! use std::time::Duration;
 //!
 //! use clockhand_pager::store::{CompressedRam, DEFAULT_LEVEL};
-//! use clockhand_pager::{Bits, Event, PagedRegion, Settings, obstacle};
+//! use clockhand_pager::{Bits, Event, PagedRegion, PredictorSet, Settings, obstacle};
 //! use clockhand_policy::Ratio;
 //! use clockhand_policy::catalog::PolicySpec;
 //!
@@ -18,8 +18,8 @@
 //! }
 //! let (pages, frames, reserve) = (1024, 64, 8);
 //! let policy = PolicySpec::parse("craw")?.resolve(frames - reserve, Ratio::whole(8))?;
-//! let settings = Settings { policy, frames, reserve, read_ahead: 0, bits: Bits::Mapped,
-//!     patience: Duration::from_secs(5) };
+//! let settings = Settings { policy, frames, reserve, read_ahead: 0,
+//!     predictors: PredictorSet::ALL, bits: Bits::Mapped, patience: Duration::from_secs(5) };
 //! let store = CompressedRam::new(DEFAULT_LEVEL, None)?.store()?;
 //! let region = PagedRegion::new(pages, settings, Box::new(store), Box::new(|_: Event| {}))?;
 //!
@@ -35,39 +35,39 @@
 //! # }
 //! ```
 
-mod affinity;
 mod anonymous;
 mod any_memory;
 mod connection;
+mod control;
 mod device_reads;
 mod driver;
 mod frames;
 mod given_away;
 mod inherited_socket;
-mod interrupts;
-mod load_control;
 mod memory_file;
+mod pace;
 mod pager;
 mod parts;
 mod program_memory;
 mod region;
 mod server;
-mod slice;
+mod settings;
 mod statistics;
 pub mod store;
 mod translations;
 mod unpaged;
 mod userfault;
 mod userfault_memory;
-mod watchdog;
 
 pub use clockhand_pager_protocol::{PAGE_BYTES, SOCKET_VARIABLE};
-pub use driver::{Bits, MIN_FRAMES, Progress, Settings};
+pub use clockhand_prefetch::{Predictor, PredictorSet};
+pub use control::Progress;
 pub use pager::Pager;
 pub use parts::{Event, EventSink, InitialPages, PagerError, Parts};
 pub use program_memory::ProgramMemory;
 pub use region::{PagedRegion, RegionError};
 pub use server::{EventLog, PagedProcess, Server, Swap};
+pub use settings::{Bits, MIN_FRAMES, Settings};
 pub use statistics::{Counts, Times};
 pub use translations::{Seen, Translations};
 pub use userfault::obstacle;

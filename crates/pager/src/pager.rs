@@ -1,38 +1,53 @@
 //! One paged memory: the policy decides as in the simulator, and its decisions are carried out on real pages.
+//!
+//! What happens to a fault, step by step:
+//!
+//! 1. **Found pages** ([`Discovered`](discovered::Discovered)): accesses that came without a message are served first.
+//! 2. **Read** ([`ReadAhead`]): the store begins to read the page, and others that predictors choose.
+//! 3. **Decision**: the policy chooses pages to write and to evict, until a frame is free.
+//! 4. **Write-back** ([`WriteBack`]): dirty pages are queued, and written together while the store reads.
+//! 5. **Answer** ([`Observation`]): the page is loaded, and the program goes on.
+//!
+//! [`Residency`] knows where each page is, and [`Pages`] has what the others work on.
 
+mod decision;
+mod discovered;
+mod fork;
+mod interface;
 mod invariants;
-mod left;
-mod offsets;
-mod page_states;
+mod log;
+mod observation;
+mod pages;
+mod period;
 mod read_ahead;
-mod sensing;
-mod silent_accesses;
+mod reading;
+mod residency;
 mod swap_cache;
-mod trails;
-mod window;
 mod write_back;
 
-use std::collections::VecDeque;
-use std::time::Duration;
+use clockhand_policy::page::{BitDriven, Fault};
+use clockhand_policy::{Frame, Frames, HitBits, Memory, Op, PageId};
+use clockhand_prefetch::PredictorSet;
 
-use clockhand_policy::page::{BitDriven, Fault, Inspector};
-use clockhand_policy::{Frame, Frames, HitBits, Memory, Op, PageId, Step};
-
-use self::page_states::{
-    IN_FLIGHT, IN_SWAP_CACHE, MAPPED, PRESENT, PageStates, READ_AHEAD, UNMAPPING, WRITABLE,
-};
-use self::read_ahead::{ReadAhead, Reading};
-use self::sensing::Decision;
-use self::silent_accesses::SilentAccesses;
-use self::swap_cache::SwapCache;
-use self::write_back::{Then, WriteQueue};
-use crate::any_memory::AnyMemory;
+use self::discovered::Discovered;
+use self::log::Log;
+use self::observation::Observation;
+use self::pages::Pages;
+use self::period::Period;
+use self::read_ahead::ReadAhead;
+use self::reading::Reading;
+use self::residency::{Access, Residence, Residency};
+use self::write_back::WriteBack;
 use crate::frames::UnmappingFrames;
-use crate::parts::{Event, EventSink, InitialPages, PagerError, Parts};
-use crate::program_memory::ProgramMemory;
+use crate::parts::{PagerError, Parts};
 use crate::statistics::{Counts, Times};
-use crate::store::{PageAddress, Store};
-use crate::watchdog::{Waits, during};
+use crate::store::Slot;
+
+/// Bytes of a page.
+const PAGE_BYTES: u64 = clockhand_pager_protocol::PAGE_BYTES as u64;
+
+// Predictors count in pages too.
+const _: () = assert!(PAGE_BYTES == clockhand_prefetch::PAGE_BYTES);
 
 /// The division of the page frames.
 #[derive(Clone, Copy, Debug)]
@@ -46,40 +61,13 @@ pub(crate) struct FrameShares {
 
 /// A paged memory under some policy.
 pub struct Pager {
-    memory: Box<dyn AnyMemory>,
-    program: Box<dyn ProgramMemory>,
-    store: Box<dyn Store>,
-    events: Box<dyn EventSink>,
-    pages: PageStates,
-    /// Frames that are not the policy's: their pages are free, or hold content on its way to the store.
-    reserve: usize,
-    write_queue: WriteQueue,
+    pages: Pages,
+    write_back: WriteBack,
     read_ahead: ReadAhead,
-    /// Where in its memory the program waits, in bytes.
-    waits_at: u64,
-    /// Pages that have left and whose content is still in the swap cache, in the order they left.
-    left: VecDeque<PageId>,
-    /// The read of the page that is waited for, if it was begun before others are loaded.
-    early: Option<Reading>,
-    /// A read whose page the program has already, while others beside it are still read.
-    background_read: Option<Reading>,
-    /// Sensed bits: contents that the program must not reach.
-    swap_cache: SwapCache,
-    /// `None` with mapped bits.
-    decision: Option<Decision>,
-    /// `None` if the program waits for each page and for each first write.
-    silent: Option<SilentAccesses>,
-    /// Pages whose translations the program has been told to drop, without an answer yet.
-    unmapping: Vec<PageId>,
-    /// The page whose write is being prepared, which may fail and be tried again.
-    preparing: Option<PageId>,
+    log: Log,
+    period: Period,
     /// The page that the policy wants written back and whose write is being prepared.
     requested: Option<Frame>,
-    references_until_tick: u64,
-    /// A period of the policy has ended, and it has not been told.
-    period_has_ended: bool,
-    counts: Counts,
-    times: Times,
 }
 
 impl Pager {
@@ -87,391 +75,38 @@ impl Pager {
     pub(crate) fn new<P: BitDriven + 'static>(
         policy: P,
         frames: FrameShares,
+        predictors: PredictorSet,
         parts: Parts,
     ) -> Self {
-        let mut pages = PageStates::new(parts.program.pages());
+        let number = parts.program.pages();
+        let mut residency = Residency::new(number, (frames.reserve + frames.read_ahead) as usize);
         for &(page, slot) in &parts.initial {
-            pages.set_slot(page, Some(slot));
-            pages.touch(page);
+            residency.set_slot(page, Some(slot));
+            residency.touch(page);
         }
-        let decision = parts.translations.is_some().then(|| Decision::new(frames.policy));
-        let sees_writes = parts.translations.as_ref().is_some_and(|seen| seen.sees_writes());
-        let pages_of_program = parts.program.pages();
-        let table =
-            UnmappingFrames::new(frames.policy, pages_of_program, P::HIT_BITS, parts.translations);
-        Pager {
-            references_until_tick: policy.period().map_or(0, |period| period.get()),
-            memory: Box::new(Memory::with_frames(table, parts.program.pages(), policy)),
-            program: parts.program,
+        let translations = parts.translations;
+        let observation = Observation::new(parts.program, translations.as_deref(), frames.policy);
+        let period = Period::new(policy.period());
+        let table = UnmappingFrames::new(frames.policy, number, P::HIT_BITS, translations);
+        let pages = Pages {
+            memory: Box::new(Memory::with_frames(table, number, policy)),
+            residency,
+            observation,
+            discovered: Discovered::default(),
             store: parts.store,
-            events: parts.events,
-            pages,
-            reserve: frames.reserve as usize,
-            write_queue: WriteQueue::default(),
-            read_ahead: ReadAhead::new(frames.read_ahead),
-            waits_at: 0,
-            left: VecDeque::new(),
-            early: None,
-            background_read: None,
-            swap_cache: SwapCache::default(),
-            decision,
-            silent: sees_writes.then(SilentAccesses::default),
-            period_has_ended: false,
-            unmapping: Vec::new(),
-            preparing: None,
-            requested: None,
             counts: Counts::default(),
             times: Times::default(),
-        }
-    }
-
-    fn seen(&mut self, page: PageId, op: Op, is_miss: bool) {
-        self.counts.references += 1;
-        match op {
-            Op::Read => self.counts.read_references += 1,
-            Op::Write => self.counts.write_references += 1,
-        }
-        self.pages.touch(page);
-        self.events.event(Event::Reference { page, op, is_miss });
-    }
-
-    /// The page's content is now in memory.
-    fn arrived(&mut self, page: PageId) {
-        self.pages.set(page, PRESENT);
-        self.read_ahead.trails.arrived(page);
-        self.counts.resident_pages += 1;
-        self.counts.peak_resident_pages =
-            self.counts.peak_resident_pages.max(self.counts.resident_pages);
-    }
-
-    /// The page's content is not needed in memory any more.
-    fn leave(&mut self, page: PageId) -> Result<(), PagerError> {
-        if self.pages.has(page, PRESENT) {
-            if self.pages.has(page, IN_SWAP_CACHE) {
-                self.swap_cache.remove(page);
-            } else {
-                self.program.forget(page, 1)?;
-            }
-            self.counts.resident_pages -= 1;
-        }
-        self.pages.clear(page, PRESENT | MAPPED | WRITABLE | IN_SWAP_CACHE);
-        Ok(())
-    }
-
-    fn is_sensed(&self) -> bool {
-        self.decision.is_some()
-    }
-
-    /// Lets the program go on with its access. Writes are allowed if this is one, or if the next write need not be seen.
-    fn map(&mut self, page: PageId, op: Op, frame: Frame) -> Result<(), PagerError> {
-        let sees_writes =
-            self.memory.hit_bits() != HitBits::Reference || !self.memory.frames().is_dirty(frame);
-        let writable = op == Op::Write || !sees_writes;
-        if self.is_sensed() {
-            return self.give(page, writable);
-        }
-        self.finish_unmapping(page)?;
-        if writable && self.pages.has(page, MAPPED) {
-            self.program.allow_writes(page)?;
-        } else {
-            self.program.map(page, writable)?;
-        }
-        self.pages.set(page, MAPPED | if writable { WRITABLE } else { 0 });
-        Ok(())
-    }
-
-    /// The page is in memory: a bit that was cleared is set again, or the first write is seen.
-    fn hit(&mut self, page: PageId, op: Op, frame: Frame) -> Result<(), PagerError> {
-        // With sensed bits a page that has content faults only if it is written.
-        let is_accessible = match self.is_sensed() {
-            true => self.pages.has(page, PRESENT) && !self.pages.has(page, IN_SWAP_CACHE),
-            false => self.pages.has(page, MAPPED),
         };
-        let is_allowed = is_accessible && (op == Op::Read || self.pages.has(page, WRITABLE));
-        if is_allowed && self.is_sensed() {
-            return self.let_retry(page);
-        }
-        if is_allowed {
-            // Another thread faulted on the page at the same time, and its fault has been served. Or the kernel has dropped
-            // the translation by itself, as it does when it reclaims memory: a thread that is only woken would then fault
-            // again forever.
-            return Ok(self.program.map_again(page, self.pages.has(page, WRITABLE))?);
-        }
-        match is_accessible {
-            true => self.counts.write_protect_faults += 1,
-            false => self.counts.minor_faults += 1,
-        }
-        self.seen(page, op, false);
-        match self.is_sensed() {
-            true => self.memory.hit_sensed(op, frame),
-            false => {
-                self.memory.hit_mapped(op, frame);
-            }
-        }
-        if !self.pages.has(page, PRESENT) {
-            self.bring_zeros(page)?;
-            self.arrived(page);
-        }
-        self.map(page, op, frame)?;
-        self.reference_done(false)
-    }
-
-    fn serve_access(&mut self, page: PageId, op: Op) -> Result<(), PagerError> {
-        let op = self.discover_before(page, op)?;
-        match self.memory.frame_of(page) {
-            Frame::NONE => self.miss(page, op, true),
-            frame => self.hit(page, op, frame),
+        Pager {
+            pages,
+            write_back: WriteBack::new(frames.reserve),
+            read_ahead: ReadAhead::new(frames.read_ahead, predictors),
+            log: Log::new(parts.events),
+            period,
+            requested: None,
         }
     }
 
-    /// The page is loaded; its access waits for that, or has gone on.
-    fn miss(&mut self, page: PageId, op: Op, waits: bool) -> Result<(), PagerError> {
-        self.begin_miss(page);
-        self.reap(false)?;
-        let reading = self.begin_content(page);
-        if let Err(error) = self.make_frames(page) {
-            reading.map_or(Ok(()), |reading| self.abandon_reading(reading))?;
-            return Err(error);
-        }
-        // The content is read before the page is loaded into a frame: a failed read leaves the frame free and can be
-        // tried again.
-        self.bring_content(page, reading)?;
-        self.counts.misses += 1;
-        match op {
-            Op::Read => self.counts.read_misses += 1,
-            Op::Write => self.counts.write_misses += 1,
-        }
-        self.seen(page, op, true);
-        let frame = self.memory.load(Fault::new(page, op));
-        self.memory.hit_mapped(op, frame);
-        self.begin_unmapping()?;
-        let is_cached = self.pages.has(page, IN_SWAP_CACHE);
-        match waits || is_cached && !self.are_silent_accesses_ending() {
-            true => self.map(page, op, frame)?,
-            false if is_cached => {}
-            false if op == Op::Write => self.pages.set(page, WRITABLE),
-            false => {}
-        }
-        self.reference_done(true)?;
-        self.end_miss(page);
-        Ok(())
-    }
-
-    /// Counts a reference towards the policy's period, if it has one.
-    fn count_in_period(&mut self) {
-        let Some(period) = self.memory.period() else { return };
-        self.references_until_tick -= 1;
-        if self.references_until_tick == 0 {
-            self.references_until_tick = period.get();
-            self.period_has_ended = true;
-        }
-    }
-
-    /// Ends a period of the policy if this reference is its last one; with sensed bits at the next miss.
-    fn reference_done(&mut self, is_miss: bool) -> Result<(), PagerError> {
-        self.count_in_period();
-        if !self.period_has_ended || self.is_sensed() && !is_miss {
-            return Ok(());
-        }
-        self.period_has_ended = false;
-        self.memory.tick();
-        self.begin_unmapping()
-    }
-
-    /// Gives a page without content zeros.
-    fn bring_zeros(&mut self, page: PageId) -> Result<(), PagerError> {
-        if self.is_sensed() {
-            self.swap_cache.place(page).0.fill(0);
-            self.pages.set(page, IN_SWAP_CACHE);
-            return Ok(());
-        }
-        Ok(self.program.fill_with_zeros(page)?)
-    }
-
-    /// Begins to read a page, unless that has begun already; frames are freed while the drive works.
-    fn begin_content(&mut self, page: PageId) -> Option<Reading> {
-        if let Some(reading) = self.early.take_if(|reading| reading.page() == page) {
-            return Some(reading);
-        }
-        let slot = self.pages.slot(page)?;
-        let is_at_hand = self.pages.has(page, IN_FLIGHT | READ_AHEAD);
-        (!is_at_hand).then(|| self.begin_reading(page, slot))
-    }
-
-    /// Makes a frame free, and others for pages that are read ahead, and keeps to the reserve.
-    fn make_frames(&mut self, incoming: PageId) -> Result<(), PagerError> {
-        self.make_room_to_read_ahead(0)?;
-        self.make_room(incoming)?;
-        self.keep_reserve()?;
-        self.begin_unmapping()
-    }
-
-    fn bring_content(&mut self, page: PageId, reading: Option<Reading>) -> Result<(), PagerError> {
-        if self.pages.has(page, IN_FLIGHT) {
-            match self.is_leaving(page) {
-                true => self.cancel_write(page),
-                false => self.write_queue.evicted -= 1,
-            }
-            self.counts.pages_rescued += 1;
-            return Ok(());
-        }
-        if self.pages.has(page, READ_AHEAD) {
-            self.use_read_ahead(page);
-            return Ok(());
-        }
-        match self.pages.slot(page) {
-            None => {
-                self.bring_zeros(page)?;
-                self.counts.pages_zero_filled += 1;
-                self.expose_zeros_beside(page)?;
-            }
-            Some(slot) => {
-                // Its write may have ended only now.
-                let reading = match reading {
-                    Some(reading) => reading,
-                    None => self.begin_reading_in_freed_frames(page, slot)?,
-                };
-                let departed = self.depart_while_reading();
-                let read = self.wait_for_read(|pager| pager.end_reading(reading));
-                read.and(departed)?;
-                self.counts.pages_read += 1;
-            }
-        }
-        self.arrived(page);
-        Ok(())
-    }
-
-    /// Tells the program to drop the translations of pages whose bits were cleared, and does not wait for it: clearing
-    /// a bit a little later changes nothing.
-    fn begin_unmapping(&mut self) -> Result<(), PagerError> {
-        if self.is_sensed() {
-            return self.order_drops();
-        }
-        if self.memory.frames_mut().unmapped().is_empty() {
-            return Ok(());
-        }
-        self.finish_all_unmapping()?;
-        let unmapped = self.memory.frames_mut().unmapped();
-        for &page in unmapped.iter() {
-            self.pages.clear(page, MAPPED | WRITABLE);
-            self.pages.set(page, UNMAPPING);
-        }
-        self.unmapping.extend_from_slice(unmapped);
-        Ok(self.program.begin_unmapping(unmapped)?)
-    }
-
-    /// Waits until the program no longer uses an old translation of `page`.
-    fn finish_unmapping(&mut self, page: PageId) -> Result<(), PagerError> {
-        if self.pages.has(page, UNMAPPING) { self.finish_all_unmapping() } else { Ok(()) }
-    }
-
-    fn finish_all_unmapping(&mut self) -> Result<(), PagerError> {
-        if !self.unmapping.is_empty() {
-            during(Waits::ForProgram, || self.program.finish_unmapping())?;
-            for page in self.unmapping.drain(..) {
-                self.pages.clear(page, UNMAPPING);
-            }
-        }
-        Ok(())
-    }
-
-    /// The place of a page's content, if it has any.
-    fn address(&mut self, page: PageId) -> PageAddress {
-        match self.pages.has(page, IN_SWAP_CACHE) {
-            true => self.swap_cache.address(page),
-            false => self.program.address(page),
-        }
-    }
-
-    fn forbid_writes(&mut self, page: PageId) -> Result<(), PagerError> {
-        self.finish_unmapping(page)?;
-        // A write may have been allowed and not been seen yet.
-        if self.pages.has(page, WRITABLE) || self.silent.is_some() {
-            self.program.forbid_writes(page, 1)?;
-            self.pages.clear(page, WRITABLE);
-        }
-        Ok(())
-    }
-
-    /// Evicts pages until a frame is free for `incoming`.
-    fn make_room(&mut self, incoming: PageId) -> Result<(), PagerError> {
-        self.begin_decision()?;
-        let made = self.carry_out_steps(incoming);
-        self.end_decision(made.is_ok());
-        made
-    }
-
-    fn carry_out_steps(&mut self, incoming: PageId) -> Result<(), PagerError> {
-        loop {
-            // A page whose write failed is still requested.
-            if let Some(frame) = self.requested {
-                self.write_back(frame)?;
-                self.requested = None;
-            }
-            let step = self.memory.next_step(incoming);
-            self.sensed();
-            match step {
-                Some(Step::WriteBack(frame)) => self.requested = Some(frame),
-                Some(Step::Evict(victim)) => self.evict(victim)?,
-                None => return Ok(()),
-            }
-        }
-    }
-
-    fn evict(&mut self, victim: Frame) -> Result<(), PagerError> {
-        let page = self.memory.frames().page(victim);
-        let is_dirty = self.memory.frames().is_dirty(victim);
-        // Looked at just now, if the policy has not asked.
-        self.sensed();
-        let mut refaults = false;
-        if is_dirty {
-            self.write(page, Then::Leaves)?;
-            self.memory.written_back(victim);
-            self.counts.dirty_evictions += 1;
-        } else {
-            refaults = self.take_clean(page)?;
-            self.counts.clean_evictions += 1;
-        }
-        self.memory.commit_eviction();
-        self.decided(Event::Eviction { page, is_dirty });
-        if refaults {
-            self.keep_for_refault(page);
-            return self.make_room_to_read_ahead(0);
-        }
-        // A clean page may be in flight too: it was rescued, or its write-back has not finished.
-        if self.pages.has(page, IN_FLIGHT) {
-            self.write_queue.evicted += 1;
-            self.keep_to_frames(0);
-            if self.silent.is_some() {
-                // It has been taken, or will be with others.
-                self.pages.clear(page, WRITABLE);
-                return Ok(());
-            }
-            if self.is_sensed() {
-                return self.put_in_swap_cache(page);
-            }
-            self.memory.frames_mut().unmapped().push(page);
-            return Ok(());
-        }
-        self.release(page)
-    }
-}
-
-impl Drop for Pager {
-    /// Waits for the writes under way, whose pages are about to be unmapped, and releases all slots.
-    fn drop(&mut self) {
-        while self.store.finished_write(true).is_some() {}
-        for slot in self.pages.footprint.iter().filter_map(|&page| self.pages.slot(page)) {
-            self.store.release(slot);
-        }
-    }
-}
-
-/// Bytes of a page.
-const PAGE_BYTES: u64 = clockhand_pager_protocol::PAGE_BYTES as u64;
-
-/// What its driver asks of it.
-impl Pager {
     /// Serves an access that waits, which can then go on. Returns whether the page was in no frame of the policy.
     ///
     /// # Errors
@@ -487,155 +122,229 @@ impl Pager {
     ///
     /// As [`Pager::serve`].
     pub fn serve_at(&mut self, offset: u64, op: Op) -> Result<bool, PagerError> {
-        self.end_background_read()?;
-        self.waits_at = offset;
+        self.read_ahead.end_background(&mut self.pages)?;
+        self.read_ahead.waits_at(offset);
         let page = PageId((offset / PAGE_BYTES) as u32);
-        let is_miss = self.memory.frame_of(page) == Frame::NONE;
+        let is_miss = self.pages.memory.frame_of(page) == Frame::NONE;
         let served = self.serve_access(page, op);
-        // Something has failed, and will be tried again.
-        if let Some(reading) = self.early.take() {
-            self.abandon_reading(reading)?;
-        }
+        self.read_ahead.abandon_early(&mut self.pages)?;
         served.map(|()| is_miss)
     }
 
-    /// Forgets the content of pages, which read as zeros from now on.
-    ///
-    /// # Errors
-    ///
-    /// If the memory cannot be given back. A failing store causes no error: it is not asked to write these pages.
-    pub fn discard(&mut self, first: PageId, pages: u32) -> Result<(), PagerError> {
-        if pages == 0 {
-            return Ok(());
+    fn serve_access(&mut self, page: PageId, op: Op) -> Result<(), PagerError> {
+        let op = self.serve_found(page, op)?;
+        match self.pages.memory.frame_of(page) {
+            Frame::NONE => self.miss(page, op, true),
+            frame => self.hit(page, op, frame),
         }
-        self.end_background_read()?;
-        let end = first.0 + pages;
-        let is_discarded = |page: PageId| (first.0..end).contains(&page.0);
-        self.wait_for_writes_of(is_discarded)?;
-        self.cancel_writes(|page, _| is_discarded(page));
-        // Of memory that is reserved and given back most was never used.
-        let used = (first.0..end).map(PageId).filter(|&page| self.pages.is_used(page));
-        let used: Vec<_> = used.collect();
-        for &page in &used {
-            if let Some(slot) = self.pages.slot(page) {
-                self.store.release(slot);
-                self.pages.set_slot(page, None);
+    }
+
+    /// Loads the pages that have been accessed without a message, before an access to `page` is served. Returns what that
+    /// access then is: a write, if the page was discovered to be written. A miss that was interrupted goes first.
+    fn serve_found(&mut self, page: PageId, op: Op) -> Result<Op, PagerError> {
+        if !self.pages.observation.shows_writes() {
+            return Ok(op);
+        }
+        if self.pages.discovered.begun() != Some(page) || self.pages.discovered.has(page) {
+            if self.pages.residency.of(page) == Residence::Absent {
+                self.read_ahead.begin_early(page, &mut self.pages);
+                self.read_ahead.look_before_others_come(page, &mut self.pages);
             }
-            self.counts.resident_pages -= u64::from(self.pages.has(page, PRESENT));
-            self.swap_cache.remove(page);
-            self.pages.clear(page, PRESENT | MAPPED | WRITABLE | READ_AHEAD | IN_SWAP_CACHE);
+            self.load_discovered()?;
         }
-        self.read_ahead.waiting.retain(|waiting| !is_discarded(waiting.page));
-        self.left.retain(|&left| !is_discarded(left));
-        self.forget_discovered(is_discarded);
-        self.forbid_writes_of_freed(used)?;
-        self.counts.discarded_pages += u64::from(pages);
-        Ok(self.program.forget(first, pages)?)
+        // Content that is still to be written and was not copied is in the memory file only.
+        let is_written = self.pages.discovered.has_written(page) || self.pages.is_leaving(page);
+        Ok(if is_written { Op::Write } else { op })
     }
 
-    /// Forgets the content of pages over which the program maps something else: they are neither watched nor touched from now on.
-    /// One that is in a frame leaves it as a page that is not used.
-    ///
-    /// # Errors
-    ///
-    /// As [`Pager::discard`], or if the memory cannot do without them.
-    pub fn give_away(&mut self, first: PageId, pages: u32) -> Result<(), PagerError> {
-        self.discard(first, pages)?;
-        // What the program does later must not reach what it maps there.
-        self.finish_all_unmapping()?;
-        self.finish_drops()?;
-        Ok(self.program.give_away(first, pages)?)
-    }
-
-    /// Puts a copy of all pages into slots, and forbids all writes until the next access is served.
-    ///
-    /// # Errors
-    ///
-    /// If a page cannot be written; the slots have then been released.
-    pub fn copy_for_fork(&mut self) -> Result<InitialPages, PagerError> {
-        self.end_background_read()?;
-        self.end_silent_accesses()?;
-        self.write_all()?;
-        let mut changed = Vec::new();
-        let mut copies = InitialPages::new();
-        for index in 0..self.pages.footprint.len() {
-            let page = self.pages.footprint[index];
-            self.freeze(page)?;
-            let frame = self.memory.frame_of(page);
-            let is_dirty = frame != Frame::NONE && self.memory.frames().is_dirty(frame);
-            match self.pages.slot(page) {
-                // Without a slot a page reads as zeros.
-                // SAFETY: the page has content, which does not change.
-                _ if is_dirty
-                    && self.pages.has(page, PRESENT)
-                    && !unsafe { self.address(page).is_zeros() } =>
-                {
-                    changed.push(page);
-                }
-                Some(slot) if !is_dirty => {
-                    self.store.share(slot);
-                    copies.push((page, slot));
-                }
-                _ => {}
-            }
+    /// Loads the pages that have been discovered. Those that refault because of it wait until the program, which needs
+    /// pages as well, has had its turn.
+    fn load_discovered(&mut self) -> Result<(), PagerError> {
+        for _ in 0..self.pages.discovered.len() {
+            let Some((page, op)) = self.pages.discovered.first() else { break };
+            self.miss(page, op, false)?;
         }
-        let result = self.copy_changed(&changed, &mut copies);
-        if let Err(error) = result {
-            copies.into_iter().for_each(|(_, slot)| self.store.release(slot));
-            return Err(error);
-        }
-        Ok(copies)
-    }
-
-    /// Collects writes that have finished. Called when there is nothing else to do.
-    ///
-    /// # Errors
-    ///
-    /// As [`Pager::serve`]; a failed write is tried again when its page's frame is needed.
-    pub fn collect_finished_writes(&mut self) -> Result<(), PagerError> {
-        self.reap(false)
-    }
-
-    /// The program has ended, so pages still queued need not be written. Waits for the writes under way, so that
-    /// the counts are final.
-    ///
-    /// # Errors
-    ///
-    /// If the memory is no longer accessible; a failing store causes no error.
-    pub fn end(&mut self) -> Result<(), PagerError> {
-        self.end_background_read()?;
-        self.wait_for_writes_of(|_| true)?;
-        self.cancel_writes(|_, _| true);
         Ok(())
     }
 
-    /// What was counted.
-    pub fn counts(&self) -> Counts {
-        Counts { footprint_pages: self.pages.footprint.len() as u64, ..self.counts }
+    /// The page is in memory: a bit that was cleared is set again, or the first write is seen.
+    fn hit(&mut self, page: PageId, op: Op, frame: Frame) -> Result<(), PagerError> {
+        let Pages { residency, observation, .. } = &mut self.pages;
+        let is_within_reach = observation.is_within_reach(page, residency);
+        if is_within_reach && (op == Op::Read || residency.is_writable(page)) {
+            return observation.let_retry(page, residency);
+        }
+        match is_within_reach {
+            true => self.pages.counts.write_protect_faults += 1,
+            false => self.pages.counts.minor_faults += 1,
+        }
+        self.log.seen(page, op, false, &mut self.pages);
+        match self.pages.observation.is_sensed() {
+            true => self.pages.memory.hit_sensed(op, frame),
+            false => self.pages.memory.hit_mapped(op, frame),
+        }
+        if self.pages.residency.of(page) == Residence::Freed {
+            self.pages.bring_zeros(page)?;
+            self.arrived(page);
+        }
+        self.give(page, op, frame)?;
+        self.reference_done(false)
     }
 
-    /// Where time went.
-    pub fn times(&self) -> &Times {
-        &self.times
+    /// The page is loaded; its access waits for that, or has gone on.
+    fn miss(&mut self, page: PageId, op: Op, waits: bool) -> Result<(), PagerError> {
+        self.pages.discovered.begin_miss(page);
+        self.write_back.reap(false, &mut self.pages)?;
+        let reading = self.begin_content(page);
+        if let Err(error) = self.make_frames(page) {
+            reading.map_or(Ok(()), |reading| reading.abandon(&mut self.pages))?;
+            return Err(error);
+        }
+        // The content is read before the page is loaded into a frame: a failed read leaves the frame free and can be
+        // tried again.
+        self.bring_content(page, reading)?;
+        self.pages.counts.misses += 1;
+        match op {
+            Op::Read => self.pages.counts.read_misses += 1,
+            Op::Write => self.pages.counts.write_misses += 1,
+        }
+        self.log.seen(page, op, true, &mut self.pages);
+        let frame = self.pages.memory.load(Fault::new(page, op));
+        self.pages.memory.hit_mapped(op, frame);
+        self.pages.begin_dropping()?;
+        self.answer(page, op, frame, waits)?;
+        self.reference_done(true)?;
+        self.pages.discovered.end_miss(page);
+        Ok(())
     }
 
-    /// A fault has been served, `time` after the pager learned of it.
-    pub fn fault_served(&mut self, time: Duration) {
-        self.times.fault_served(time);
+    /// Begins to read a page, unless that has begun already; frames are freed while the drive works.
+    fn begin_content(&mut self, page: PageId) -> Option<Reading> {
+        if let Some(reading) = self.read_ahead.early(page) {
+            return Some(reading);
+        }
+        let slot = self.pages.residency.slot(page)?;
+        let is_absent = self.pages.residency.of(page) == Residence::Absent;
+        is_absent.then(|| self.read_ahead.begin(page, slot, &mut self.pages))
     }
 
-    /// The values by which the policy adapts.
-    pub fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        self.memory.gauges(show);
+    /// Makes a frame free, and others for pages that are read ahead, and keeps to the reserve.
+    fn make_frames(&mut self, incoming: PageId) -> Result<(), PagerError> {
+        self.read_ahead.make_room(0, &mut self.pages, &mut self.write_back)?;
+        self.begin_decision()?;
+        let made = self.carry_out_steps(incoming);
+        self.pages.memory.frames_mut().end_decision();
+        if made.is_ok() {
+            self.log.end_decision();
+        }
+        made?;
+        self.write_back.keep_reserve(&mut self.pages)?;
+        self.pages.begin_dropping()
     }
 
-    /// The policy's lists.
-    pub fn inspect(&self, inspector: &mut dyn Inspector) {
-        self.memory.inspect(inspector);
+    /// Brings the content of a page that is missing.
+    fn bring_content(&mut self, page: PageId, reading: Option<Reading>) -> Result<(), PagerError> {
+        match self.pages.residency.of(page) {
+            Residence::Evicted => {
+                if self.pages.is_leaving(page) {
+                    self.write_back.cancel(page, &mut self.pages);
+                }
+                self.pages.counts.pages_rescued += 1;
+            }
+            Residence::Ahead | Residence::Left | Residence::Refaults => {
+                self.read_ahead.load(page, &mut self.pages);
+            }
+            _ => {
+                match self.pages.residency.slot(page) {
+                    None => self.bring_new(page)?,
+                    Some(slot) => self.bring_stored(page, slot, reading)?,
+                }
+                self.arrived(page);
+                return Ok(());
+            }
+        }
+        self.pages.residency.moves(page, Residence::Loaded);
+        Ok(())
     }
 
-    /// Bytes that the store occupies.
-    pub fn occupied_bytes(&self) -> u64 {
-        self.store.occupied_bytes()
+    /// Gives a page zeros, and exposes others beside it.
+    fn bring_new(&mut self, page: PageId) -> Result<(), PagerError> {
+        self.pages.bring_zeros(page)?;
+        self.pages.counts.pages_zero_filled += 1;
+        self.read_ahead.expose_zeros_beside(page, &mut self.pages, &mut self.write_back)
+    }
+
+    /// Waits for a page to be read; pages that are to leave are taken away in the meantime.
+    fn bring_stored(
+        &mut self,
+        page: PageId,
+        slot: Slot,
+        reading: Option<Reading>,
+    ) -> Result<(), PagerError> {
+        let Pager { pages, write_back, read_ahead, .. } = self;
+        // Its write may have ended only now.
+        let reading = match reading {
+            Some(reading) => reading,
+            None => read_ahead.begin_in_freed_frames(page, slot, pages, write_back)?,
+        };
+        let departed = write_back.depart_while_reading(pages);
+        let read = read_ahead.end(reading, pages);
+        read.and(departed)?;
+        pages.counts.pages_read += 1;
+        Ok(())
+    }
+
+    /// The content of a page in a frame, or for one, is now in memory.
+    fn arrived(&mut self, page: PageId) {
+        self.pages.residency.moves(page, Residence::Loaded);
+        self.read_ahead.arrived(page);
+    }
+
+    /// Lets the program go on with its access to a page that has been loaded, if it waits, or could otherwise not reach it.
+    fn answer(
+        &mut self,
+        page: PageId,
+        op: Op,
+        frame: Frame,
+        waits: bool,
+    ) -> Result<(), PagerError> {
+        let Pages { residency, discovered, .. } = &mut self.pages;
+        let is_cached = residency.is_cached(page);
+        if waits || is_cached && !discovered.are_ending {
+            return self.give(page, op, frame);
+        }
+        if !is_cached && op == Op::Write {
+            residency.set_access(page, Access::Write);
+        }
+        Ok(())
+    }
+
+    /// Lets the program go on. Writes are allowed if its access is one, or if the next write need not be seen.
+    fn give(&mut self, page: PageId, op: Op, frame: Frame) -> Result<(), PagerError> {
+        let Pages { memory, observation, residency, .. } = &mut self.pages;
+        let sees_writes =
+            memory.hit_bits() != HitBits::Reference || !memory.frames().is_dirty(frame);
+        observation.give(page, op == Op::Write || !sees_writes, residency)
+    }
+
+    /// Ends a period of the policy if this reference is its last one; with sensed bits at the next miss.
+    fn reference_done(&mut self, is_miss: bool) -> Result<(), PagerError> {
+        self.period.count();
+        if !self.pages.observation.may_end_period(is_miss) || !self.period.take_end() {
+            return Ok(());
+        }
+        self.pages.memory.tick();
+        self.pages.begin_dropping()
+    }
+}
+
+impl Drop for Pager {
+    /// Waits for the writes under way, whose pages are about to be unmapped, and releases all slots.
+    fn drop(&mut self) {
+        let Pages { store, residency, .. } = &mut self.pages;
+        while store.finished_write(true).is_some() {}
+        for slot in residency.footprint().iter().filter_map(|&page| residency.slot(page)) {
+            store.release(slot);
+        }
     }
 }

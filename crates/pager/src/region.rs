@@ -10,10 +10,12 @@ use clockhand_pager_protocol::PAGE_BYTES;
 use clockhand_policy::PageId;
 use rustix::mm::munmap;
 
-use crate::driver::{Bits, Command, Control, Driver, Progress, Settings, channel_of_control};
+use crate::control::{Command, Control, Progress, channel_of_control};
+use crate::driver::Driver;
 use crate::given_away::GivenAway;
 use crate::memory_file::{MemoryFile, are_pages_single};
 use crate::parts::{EventSink, InitialPages, Parts};
+use crate::settings::{Bits, Settings};
 use crate::store::Store;
 use crate::translations::PageMap;
 use crate::userfault::{Userfault, obstacle};

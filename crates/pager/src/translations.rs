@@ -8,8 +8,8 @@ use std::os::unix::fs::FileExt;
 use clockhand_pager_protocol::PAGE_BYTES;
 use clockhand_policy::PageId;
 
-use crate::driver::Bits;
 use crate::given_away::GivenAway;
+use crate::settings::Bits;
 
 /// What is seen of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,10 +197,9 @@ impl Translations for PageMap {
             match self.scan(first, pages) {
                 Some(translated) if self.given_away.is_empty() => return translated,
                 Some(translated) => {
-                    let ours = self.given_away.others(first.0..first.0 + pages);
-                    let is_ours = ours.into_iter().flatten();
-                    let mask = is_ours.fold(0, |bits, page| bits | 1 << (page - first.0));
-                    return translated & mask;
+                    let is_ours = |bit: &u32| !self.given_away.has(PageId(first.0 + bit));
+                    let ours = (0..pages).filter(is_ours).fold(0, |bits, bit| bits | 1 << bit);
+                    return translated & ours;
                 }
                 None => self.scans = false,
             }

@@ -10,11 +10,11 @@ use rustix::io::retry_on_intr;
 use rustix::mm::{Advice, madvise};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use crate::affinity::threads_of;
-use crate::driver::Bits;
 use crate::given_away::GivenAway;
 use crate::memory_file::{MemoryFile, Pipe};
+use crate::pace::threads_of;
 use crate::program_memory::ProgramMemory;
+use crate::settings::Bits;
 use crate::store::{Page, PageAddress};
 use crate::userfault::Userfault;
 
@@ -61,10 +61,10 @@ impl UserfaultMemory {
         bits: Bits,
         given_away: GivenAway,
     ) -> io::Result<Self> {
-        for range in given_away.others(0..file.pages()) {
+        given_away.each_other(0..file.pages(), |range| {
             let (start, bytes) = (base + bytes_of(range.start), bytes_of(range.len() as u32));
-            userfault.register(start, bytes, bits == Bits::Mapped)?;
-        }
+            userfault.register(start, bytes, bits == Bits::Mapped)
+        })?;
         let pipe = userfault.lets_writes_go_on().then(Pipe::new).transpose()?;
         let ranges = Vec::new();
         Ok(UserfaultMemory { file, userfault, base, process, unmapper, ranges, pipe, given_away })
@@ -105,11 +105,10 @@ impl ProgramMemory for UserfaultMemory {
     }
 
     fn forbid_writes(&mut self, first: PageId, pages: u32) -> io::Result<()> {
-        for range in self.given_away.others(first.0..first.0 + pages) {
+        self.given_away.each_other(first.0..first.0 + pages, |range| {
             let start = self.program_address(PageId(range.start));
-            self.userfault.write_protect(start, bytes_of(range.len() as u32), true)?;
-        }
-        Ok(())
+            self.userfault.write_protect(start, bytes_of(range.len() as u32), true)
+        })
     }
 
     fn forget(&mut self, first: PageId, pages: u32) -> io::Result<()> {
@@ -117,11 +116,10 @@ impl ProgramMemory for UserfaultMemory {
     }
 
     fn give_away(&mut self, first: PageId, pages: u32) -> io::Result<()> {
-        let rest = self.given_away.others(first.0..first.0 + pages);
-        for range in rest {
+        self.given_away.each_other(first.0..first.0 + pages, |range| {
             let start = self.program_address(PageId(range.start));
-            self.userfault.unregister(start, bytes_of(range.len() as u32))?;
-        }
+            self.userfault.unregister(start, bytes_of(range.len() as u32))
+        })?;
         self.given_away.add(first.0..first.0 + pages);
         Ok(())
     }

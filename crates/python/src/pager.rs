@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use clockhand_pager::store::{CompressedRam, DEFAULT_LEVEL, EmulatedDevice, SwapFile};
 use clockhand_pager::{
-    Bits, Counts, EventLog, PagedProcess, SOCKET_VARIABLE, Server, Settings, Swap, obstacle,
+    Bits, Counts, EventLog, PagedProcess, Predictor, PredictorSet, SOCKET_VARIABLE, Server,
+    Settings, Swap, obstacle,
 };
 use clockhand_policy::Ratio;
 use clockhand_sim::{Contestant, choose};
@@ -108,8 +109,8 @@ pub(crate) struct Pager {
 impl Pager {
     #[new]
     #[pyo3(signature = (
-        policy, *, frames, reserve, read_ahead, bits, swap, swap_limit_bytes, memory_bytes, write_read_ratio, record,
-        seed, emulated_us=None
+        policy, *, frames, reserve, read_ahead, predictors, bits, swap, swap_limit_bytes, memory_bytes, write_read_ratio,
+        record, seed, emulated_us=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
     fn new(
@@ -118,6 +119,7 @@ impl Pager {
         frames: u32,
         reserve: u32,
         read_ahead: u32,
+        predictors: Option<Vec<String>>,
         bits: &str,
         swap: Option<PathBuf>,
         swap_limit_bytes: Option<u64>,
@@ -129,7 +131,7 @@ impl Pager {
     ) -> PyResult<Self> {
         let bits = choose("--bits", bits, Bits::WORDS).map_err(exception)?;
         let settings = settings(policy, [frames, reserve, read_ahead], write_read_ratio, seed)?;
-        let settings = Settings { bits, ..settings };
+        let settings = Settings { bits, predictors: chosen(predictors)?, ..settings };
         let library = library(py)?;
         let failed = |sentence: String| ClockhandError::new_err(sentence);
         let mut is_direct = true;
@@ -213,6 +215,13 @@ fn has_finished() -> PyErr {
     ClockhandError::new_err("the pager has finished; start another one")
 }
 
+/// The predictors of these names; all, if there is no list.
+fn chosen(names: Option<Vec<String>>) -> PyResult<PredictorSet> {
+    let Some(names) = names else { return Ok(PredictorSet::ALL) };
+    let named = |name: &String| choose("--read-ahead", name, Predictor::NAMES).map_err(exception);
+    names.iter().map(named).collect()
+}
+
 fn settings(
     policy: &str,
     [frames, reserve, read_ahead]: [u32; 3],
@@ -240,7 +249,15 @@ fn settings(
         .resolve(policy_frames, ratio)
         .map_err(|error| refused(error.to_string()))?;
     let (bits, patience) = (Bits::default(), PATIENCE);
-    let settings = Settings { policy, frames, reserve, read_ahead, bits, patience };
+    let settings = Settings {
+        policy,
+        frames,
+        reserve,
+        read_ahead,
+        predictors: PredictorSet::ALL,
+        bits,
+        patience,
+    };
     settings.check().map_err(refused)?;
     Ok(settings)
 }

@@ -71,10 +71,12 @@ Reserve = Annotated[
     ),
 ]
 ReadAhead = Annotated[
-    int | None,
+    str | None,
     typer.Option(
+        metavar="[N][,NAME...]",
         help="Frames for pages that are read before they are needed. If not given: as many as for "
-        "--reserve, and none with --swap-in-ram."
+        "--reserve, and none with --swap-in-ram. Names choose what predicts these pages: slots, "
+        "streams, pointers, offsets; all if not given.",
     ),
 ]
 Bits = Annotated[

@@ -3,7 +3,8 @@
 use clockhand_policy::{Frame, Frames, PageId};
 
 use super::Pager;
-use super::page_states::{IN_FLIGHT, IN_SWAP_CACHE, MAPPED, PRESENT, READ_AHEAD, WRITABLE};
+use super::pages::Pages;
+use super::residency::{Access, Residence};
 
 impl Pager {
     /// Recounts everything, for tests.
@@ -12,81 +13,64 @@ impl Pager {
     ///
     /// If anything disagrees.
     pub fn check_invariants(&self) {
-        self.memory.check_invariants();
-        assert!(self.early.is_none(), "a read has been forgotten");
-        let mut present = 0;
-        let mut evicted = 0;
-        let mut ahead = 0;
-        let mut in_flight = 0;
-        for page in (0..self.program.pages()).map(PageId) {
-            let is_resident = self.memory.frame_of(page) != Frame::NONE;
-            let is_present = self.pages.has(page, PRESENT);
-            present += u64::from(is_present);
-            let is_ahead = self.pages.has(page, READ_AHEAD);
-            let refaults = self.is_discovered(page) && self.pages.has(page, IN_SWAP_CACHE);
-            assert!(!is_ahead || is_present && !is_resident);
-            ahead += usize::from(is_ahead && !refaults);
-            evicted += usize::from(is_present && !is_resident && !is_ahead);
-            in_flight += usize::from(self.pages.has(page, IN_FLIGHT));
-            assert!(
-                is_present || !self.pages.has(page, IN_FLIGHT),
-                "what is to be written is gone"
-            );
-            let accessible = if self.is_sensed() { PRESENT } else { MAPPED };
-            assert!(!self.pages.has(page, WRITABLE) || self.pages.has(page, accessible));
-            assert!(!self.pages.has(page, WRITABLE) || is_present && is_resident);
-            let is_evicted = !is_resident && !self.memory.frames().is_to_be_unmapped(page);
-            assert!(!self.pages.has(page, MAPPED) || is_present && !is_evicted);
-            let has_left = self.left.contains(&page);
-            assert!(!has_left || is_ahead && self.pages.has(page, IN_SWAP_CACHE));
-            let is_exposed = self.silent.is_some() && is_ahead && !refaults && !has_left;
-            let is_leaving = self.is_leaving(page);
-            // Its write has failed, and is prepared again.
-            let is_prepared = self.preparing == Some(page);
-            assert!(!is_leaving || !is_resident || is_prepared);
-            let is_within_reach = is_exposed || is_leaving;
-            let is_cached = self.is_sensed() && is_present && !is_resident && !is_within_reach;
-            // A page that is in a frame may have been taken from the program for a while.
-            let is_cached =
-                is_cached || self.silent.is_some() && self.pages.has(page, IN_SWAP_CACHE);
-            assert_eq!(
-                self.pages.has(page, IN_SWAP_CACHE),
-                is_cached,
-                "the program must not reach a page"
-            );
-            assert_eq!(
-                self.swap_cache.has(page),
-                is_cached || self.is_sensed() && self.pages.has(page, IN_FLIGHT) && !is_leaving
-            );
-            assert!(!is_present || is_resident || self.pages.has(page, IN_FLIGHT | READ_AHEAD));
-            if is_resident && self.pages.has(page, WRITABLE) {
-                let frame = self.memory.frame_of(page);
-                assert!(self.memory.frames().is_dirty(frame), "a clean page can be written unseen");
-            }
-        }
-        let under_way = self.write_queue.under_way.iter().flat_map(|(_, pages)| pages);
-        let mut listed: Vec<_> = self.write_queue.waiting.iter().chain(under_way).collect();
-        assert!(listed.iter().all(|&&page| self.pages.has(page, IN_FLIGHT)));
+        self.pages.memory.check_invariants();
+        assert!(!self.read_ahead.reads_early(), "a read has been forgotten");
+        let Pages { memory, residency, .. } = &self.pages;
+        let all = || (0..self.pages.number()).map(PageId);
+        all().for_each(|page| self.pages.check(page, self.write_back.preparing()));
+        residency.check_numbers();
+        let mut listed: Vec<_> = self.write_back.pages().collect();
+        assert!(listed.iter().all(|&page| residency.is_in_flight(page)));
         listed.sort_unstable();
         listed.dedup();
+        let in_flight = all().filter(|&page| residency.is_in_flight(page)).count();
         assert_eq!(listed.len(), in_flight, "a page in flight is listed once");
-        assert_eq!(present, self.counts.resident_pages, "the number of resident pages is wrong");
-        let (waiting, left) = (self.read_ahead.waiting.len(), self.left.len());
-        assert_eq!(
-            ahead,
-            waiting + left,
-            "a page is listed wrongly as read ahead, or as having left"
-        );
-        assert_eq!(evicted, self.write_queue.evicted, "the number of evicted pages is wrong");
+        let waiting = self.read_ahead.waiting();
+        assert!(waiting.clone().all(|page| residency.of(page) == Residence::Ahead));
+        let waiting = waiting.count();
+        assert_eq!(waiting, residency.number(Residence::Ahead), "a page read ahead waits once");
         // The miss for which a frame was made free may have failed.
-        let free = self.memory.free_frames() as usize;
-        let room = self.read_ahead.capacity() + free;
-        assert!(waiting <= room, "more is read ahead than there is room for");
-        assert!(evicted <= self.reserve + free, "more pages are under way than there are frames");
-        let kept = self.reserve + self.read_ahead.capacity();
+        let free = memory.free_frames() as usize;
+        let (reserve, capacity) = (self.write_back.reserve(), self.read_ahead.capacity());
+        assert!(waiting <= capacity + free, "more is read ahead than there is room for");
+        let evicted = residency.number(Residence::Evicted);
+        assert!(evicted <= reserve + free, "more pages are under way than there are frames");
+        let left = residency.number(Residence::Left);
         assert!(
-            left == 0 || evicted + waiting + left <= kept,
+            left == 0 || evicted + waiting + left <= reserve + capacity,
             "pages that have left hold frames that others need"
         );
+    }
+}
+
+impl Pages {
+    /// Checks what is known of one page. The write of the one that is prepared has failed.
+    fn check(&self, page: PageId, prepared: Option<PageId>) {
+        let Pages { memory, residency, observation, discovered, .. } = self;
+        let (residence, frame) = (residency.of(page), memory.frame_of(page));
+        let is_resident = frame != Frame::NONE;
+        assert_eq!(is_resident, residency.is_in_frame(page), "the policy has other pages");
+        let (is_present, is_in_flight) = (residency.is_present(page), residency.is_in_flight(page));
+        assert!(is_present || !is_in_flight, "what is to be written is gone");
+        assert!(is_in_flight || residence != Residence::Evicted, "an evicted page is forgotten");
+        assert!(residence != Residence::Refaults || discovered.has(page));
+        if residency.is_writable(page) {
+            assert!(is_present && is_resident);
+            assert!(memory.frames().is_dirty(frame), "a clean page can be written unseen");
+        }
+        let is_mapped = !observation.is_sensed()
+            && matches!(residency.access(page), Access::Read | Access::Write);
+        let is_evicted = !is_resident && !memory.frames().is_to_be_unmapped(page);
+        assert!(!is_mapped || is_present && !is_evicted);
+        let is_leaving = self.is_leaving(page);
+        assert!(!is_leaving || !is_resident || prepared == Some(page));
+        let is_exposed = observation.shows_writes() && residence == Residence::Ahead;
+        let is_cached =
+            observation.is_sensed() && is_present && !is_resident && !is_exposed && !is_leaving;
+        // A page that is in a frame may have been taken from the program for a while.
+        let is_cached = is_cached || observation.shows_writes() && residency.is_cached(page);
+        assert_eq!(residency.is_cached(page), is_cached, "the program must not reach a page");
+        let has_copy = observation.is_sensed() && is_in_flight && !is_leaving;
+        assert_eq!(residency.swap_cache.has(page), is_cached || has_copy);
     }
 }

@@ -27,7 +27,7 @@ use rustix::io::Errno;
 
 use super::slots::SlotTable;
 use super::{Page, PageAddress, Slot, StoreError};
-use crate::interrupts::Interrupts;
+use crate::pace::Interrupts;
 
 pub use ring::SwapFileStore;
 

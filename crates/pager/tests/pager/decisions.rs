@@ -8,7 +8,9 @@ use std::time::Duration;
 use clockhand_pager::store::{
     FaultScript, FaultyStore, PageAddress, Slot, Store, WriteFault, WriteTicket,
 };
-use clockhand_pager::{Bits, Event, InitialPages, Pager, PagerError, Parts, Settings};
+use clockhand_pager::{
+    Bits, Event, InitialPages, Pager, PagerError, Parts, PredictorSet, Settings,
+};
 use clockhand_policy::catalog::{CATALOG, Kind, PolicySpec};
 use clockhand_policy::{Op, PageId, Ratio};
 use clockhand_twins::Twin;
@@ -66,7 +68,15 @@ pub fn settings(policy: &str, frames: u32, reserve: u32) -> Settings {
     let spec = PolicySpec::parse(policy).expect("a policy of the catalog");
     let policy = spec.resolve(frames - reserve, Ratio::whole(8)).expect("the options fit");
     let (bits, patience) = (Bits::Mapped, Duration::from_secs(5));
-    Settings { policy, frames, reserve, read_ahead: 0, bits, patience }
+    Settings {
+        policy,
+        frames,
+        reserve,
+        read_ahead: 0,
+        predictors: PredictorSet::ALL,
+        bits,
+        patience,
+    }
 }
 
 /// The same, with bits from this source.

@@ -40,10 +40,11 @@ OPTIONS = (
         "says if not given.",
     ),
     Argument(
-        "read_ahead", int | None, None,
+        "read_ahead", int | str | None, None,
         "Frames of each process that are kept for pages which are read before they are asked for, "
         "with one that is; if not given as many again, or none if there are fewer than 64 frames "
-        "or pages stay in RAM.",
+        'or pages stay in RAM. Words choose what predicts these pages, such as ``"slots,streams"`` '
+        'or ``"64,offsets"``: ``slots``, ``streams``, ``pointers``, ``offsets``; all if not given.',
     ),
     Argument(
         "bits", str, "sensed",
@@ -74,6 +75,7 @@ class ProgramSettings:
     swap_limit_bytes: int | None
     reserve: int
     read_ahead: int
+    predictors: list[str] | None
     bits: str
     address_space_bytes: int
     device: str
@@ -94,7 +96,7 @@ class ProgramSettings:
             reserve = kept_frames(frames)
         check_range("--reserve", reserve, 0, frames - 1)
         swap, limit = given["swap"], given["swap_limit"]
-        read_ahead = given["read_ahead"]
+        read_ahead, predictors = _read_ahead(given["read_ahead"])
         if read_ahead is None:
             read_ahead = _frames_to_read_ahead(frames, reserve) if swap is not None else 0
         check_range("--read-ahead", read_ahead, 0, frames - reserve - 1)
@@ -115,6 +117,7 @@ class ProgramSettings:
             swap_limit_bytes=None if limit is None else parsed_bytes("--swap-limit", limit),
             reserve=reserve,
             read_ahead=read_ahead,
+            predictors=predictors,
             bits=bits,
             address_space_bytes=_address_space(given["address_space"]),
             device=os.fspath(given["device"] if emulate is None else emulate),
@@ -127,19 +130,40 @@ class ProgramSettings:
         """Bytes of each process."""
         return self.frames * PAGE_BYTES
 
+    @property
+    def read_ahead_given(self) -> str:
+        """How many pages are read ahead, and what predicts them, as an option."""
+        return ",".join([str(self.read_ahead), *(self.predictors or [])])
+
+    def _read_ahead_text(self) -> str | None:
+        if not self.read_ahead:
+            return None
+        by = f", by {', '.join(self.predictors)}" if self.predictors else ""
+        return f"up to {self.read_ahead:,} pages{by}"
+
     def facts(self) -> dict[str, Any]:
         """Return the options for a report."""
         limit = self.swap_limit_bytes
         return {
             "memory of each process": f"{bytes_text(self.memory_bytes)}, {self.frames:,} frames",
             "reserve": f"{self.reserve:,} frames",
-            "read ahead": f"up to {self.read_ahead:,} pages" if self.read_ahead else None,
+            "read ahead": self._read_ahead_text(),
             "bits": self.bits,
             "swap": "RAM, compressed" if self.swap is None else str(self.swap),
             "emulated device": self.emulate,
             "swap limit": None if limit is None else bytes_text(limit),
             "address space": bytes_text(self.address_space_bytes),
         }
+
+
+def _read_ahead(given: int | str | None) -> tuple[int | None, list[str] | None]:
+    """Return how many frames are kept for pages read ahead, and what predicts these pages."""
+    words = [] if given is None else [word.strip() for word in str(given).split(",")]
+    numbers = [int(word) for word in words if word.isdecimal()]
+    names = [word for word in words if not word.isdecimal()]
+    if len(numbers) > 1:
+        raise _engine.UsageError(f"--read-ahead {given}: give one number of frames")
+    return next(iter(numbers), None), names or None
 
 
 def kept_frames(frames: int) -> int:

@@ -22,6 +22,7 @@ def started_pager(
         frames=settings.frames,
         reserve=settings.reserve,
         read_ahead=settings.read_ahead,
+        predictors=settings.predictors,
         bits=settings.bits,
         swap=None if settings.swap is None else os.fspath(settings.swap),
         swap_limit_bytes=settings.swap_limit_bytes,

@@ -204,7 +204,7 @@ def equivalent(program: Program, settings: ProgramSettings, **options: object) -
     given = {
         "frames": settings.frames,
         "reserve": settings.reserve,
-        "read_ahead": settings.read_ahead,
+        "read_ahead": settings.read_ahead_given,
         "bits": settings.bits,
         "swap": settings.swap,
         "swap_limit": settings.swap_limit_bytes,

@@ -8,10 +8,9 @@
 
 use std::ops::Range;
 
-use clockhand_pager_protocol::PAGE_BYTES;
 use clockhand_policy::PageId;
 
-use crate::program_memory::ProgramMemory;
+use crate::{PAGE_BYTES, View};
 
 /// Words before or behind a pointer that are searched for the next one: 64 pointers in structures of 32 bytes. A
 /// trusted trail searches 512, most of which may lead to pages in memory.
@@ -43,7 +42,7 @@ const MOST_SEARCHED: usize = 4096;
 const SEARCHED_TOGETHER: usize = 64;
 
 const WORD_BYTES: u64 = size_of::<u64>() as u64;
-const PAGE_WORDS: u64 = PAGE_BYTES as u64 / WORD_BYTES;
+const PAGE_WORDS: u64 = PAGE_BYTES / WORD_BYTES;
 
 /// Pointers that lie side by side and have led to accesses one after the other.
 #[derive(Debug)]
@@ -88,7 +87,7 @@ impl Trail {
     }
 
     /// Reads the words that contain its next pointer.
-    fn read(&mut self, program: &dyn ProgramMemory) {
+    fn read(&mut self, view: &dyn View) {
         let (before, behind) = match self.direction {
             None => (self.reach(), self.reach()),
             Some(Direction::Up) => (0, self.reach()),
@@ -96,8 +95,8 @@ impl Trail {
         };
         self.is_outdated = false;
         self.first = self.at.saturating_sub(before);
-        let end = (self.at + behind + 1).min(words_of(program));
-        read(program, self.first..end, &mut self.words);
+        let end = (self.at + behind + 1).min(words_of(view));
+        read(view, self.first..end, &mut self.words);
     }
 
     /// The last-read words ahead of its last pointer, and the place of the first one.
@@ -127,11 +126,11 @@ impl Trail {
     }
 
     /// The pages to which its next pointers lead, as they were read last.
-    fn pages_ahead(&self, program: &dyn ProgramMemory) -> Vec<PageId> {
-        let bytes = words_of(program) * WORD_BYTES;
+    fn pages_ahead(&self, view: &dyn View) -> Vec<PageId> {
+        let bytes = words_of(view) * WORD_BYTES;
         let page = |word: &u64| {
-            let offset = word.wrapping_sub(program.first_address());
-            (offset < bytes).then_some(PageId((offset / PAGE_BYTES as u64) as u32))
+            let offset = word.wrapping_sub(view.first_address());
+            (offset < bytes).then_some(PageId((offset / PAGE_BYTES) as u32))
         };
         let pages = self.ahead().1.iter().filter_map(page);
         match self.direction {
@@ -161,7 +160,7 @@ impl Trail {
 
 /// The trails of one memory.
 #[derive(Debug, Default)]
-pub(super) struct Trails {
+pub(crate) struct Trails {
     trails: Vec<Trail>,
     /// Accesses to which no trail has led since the last search.
     unexplained: u32,
@@ -176,20 +175,14 @@ pub(super) struct Trails {
 
 impl Trails {
     /// Called when the program waits for the byte at `offset` of its memory. Returns the pages that it is likely to
-    /// need next, in that order, some more than once. `searchable` are the pages that have content, in ascending order,
-    /// if a search may be worth it.
-    pub(super) fn follow(
-        &mut self,
-        offset: u64,
-        program: &dyn ProgramMemory,
-        searchable: Option<impl FnOnce() -> Vec<PageId>>,
-    ) -> Vec<PageId> {
-        let address = program.first_address() + offset;
+    /// need next, in that order, some more than once. `may_search` says whether a search may be worth it.
+    pub(crate) fn follow(&mut self, offset: u64, view: &dyn View, may_search: bool) -> Vec<PageId> {
+        let address = view.first_address() + offset;
         self.trails.retain_mut(|trail| {
             let mut pointer = trail.pointer_to(address);
             let is_old = trail.is_outdated || trail.missed % KEPT_FOR == KEPT_FOR - 1;
             if pointer.is_none() && is_old {
-                trail.read(program);
+                trail.read(view);
                 pointer = trail.pointer_to(address);
             }
             trail.missed += 1;
@@ -199,7 +192,7 @@ impl Trails {
                 self.patience = self.least_patience;
             }
             if trail.is_short() {
-                trail.read(program);
+                trail.read(view);
             }
             true
         });
@@ -207,19 +200,17 @@ impl Trails {
         // Of copies of an array, the one that is followed.
         let leading = leading.max_by_key(|trail| trail.followed);
         if let Some(trail) = leading.filter(|trail| trail.followed >= TRUSTED) {
-            return trail.pages_ahead(program);
+            return trail.pages_ahead(view);
         }
         self.unexplained = self.unexplained.saturating_add(1);
-        if self.unexplained > self.patience.max(LEAST_BETWEEN_SEARCHES)
-            && let Some(pages) = searchable
-        {
-            self.search(address, program, &pages());
+        if may_search && self.unexplained > self.patience.max(LEAST_BETWEEN_SEARCHES) {
+            self.search(address, view, &view.pages_in_reach());
         }
         Vec::new()
     }
 
     /// A page has come into memory.
-    pub(super) fn arrived(&mut self, page: PageId) {
+    pub(crate) fn arrived(&mut self, page: PageId) {
         let words = u64::from(page.0) * PAGE_WORDS..(u64::from(page.0) + 1) * PAGE_WORDS;
         for trail in &mut self.trails {
             let end = trail.first + trail.words.len() as u64;
@@ -228,7 +219,7 @@ impl Trails {
     }
 
     /// Begins a trail at each pointer to the access that is found in these pages.
-    fn search(&mut self, address: u64, program: &dyn ProgramMemory, pages: &[PageId]) {
+    fn search(&mut self, address: u64, view: &dyn View, pages: &[PageId]) {
         let least = (pages.len().min(MOST_SEARCHED) as u32 / 8).max(LEAST_BETWEEN_SEARCHES);
         self.unexplained = 0;
         self.least_patience = least;
@@ -243,7 +234,7 @@ impl Trails {
             for row in rows.flat_map(|row| row.chunks(SEARCHED_TOGETHER)) {
                 let first = u64::from(row[0].0) * PAGE_WORDS;
                 let place = first..first + row.len() as u64 * PAGE_WORDS;
-                read(program, place.clone(), &mut self.words);
+                read(view, place.clone(), &mut self.words);
                 self.next = row[row.len() - 1].0 + 1;
                 if !leads_any(&self.words, address) {
                     continue;
@@ -261,13 +252,13 @@ impl Trails {
 }
 
 /// How many words the memory of a program has.
-fn words_of(program: &dyn ProgramMemory) -> u64 {
-    u64::from(program.pages()) * PAGE_WORDS
+fn words_of(view: &dyn View) -> u64 {
+    u64::from(view.pages()) * PAGE_WORDS
 }
 
-fn read(program: &dyn ProgramMemory, place: Range<u64>, words: &mut Vec<u64>) {
+fn read(view: &dyn View, place: Range<u64>, words: &mut Vec<u64>) {
     words.resize((place.end - place.start) as usize, 0);
-    program.peek(place.start, words);
+    view.peek(place.start, words);
 }
 
 /// Returns whether a word points to an object that contains the address.

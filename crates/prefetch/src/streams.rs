@@ -1,51 +1,10 @@
-//! The number of pages that are read together.
+//! The next pages of ways through memory.
 
 use std::collections::VecDeque;
 
 use clockhand_policy::PageId;
 
-/// The most pages that are read together because they are neighbours.
-const MOST_TOGETHER: u32 = 16;
-
-/// The number of pages that are read together: the more of those are used that were read ahead, the more, and half as
-/// many at least as the last time. This is Linux's rule for its swap (`__swapin_nr_pages` in mm/swap_state.c).
-#[derive(Debug)]
-pub(super) struct Window {
-    /// Pages that were accessed since the last time pages were read ahead.
-    pub(super) used: u32,
-    /// The number of pages that were read together the last time.
-    last_together: u32,
-    /// The place of the last page that the program waited for.
-    last_place: u32,
-}
-
-impl Default for Window {
-    fn default() -> Self {
-        Window { used: 0, last_together: 1, last_place: u32::MAX }
-    }
-}
-
-impl Window {
-    /// How many pages to read together, the one at `place` included: a power of two, and no more than there is room for.
-    pub(super) fn pages_together(&self, place: u32, capacity: usize) -> usize {
-        self.pages_if(place.abs_diff(self.last_place) == 1, capacity)
-    }
-
-    /// The same when it is known whether the page is a neighbour of the last one.
-    fn pages_if(&self, is_neighbour: bool, capacity: usize) -> usize {
-        let by_use = match self.used {
-            0 if !is_neighbour => 1,
-            used => (used + 2).next_power_of_two(),
-        };
-        let most = MOST_TOGETHER.min(capacity as u32 + 1);
-        by_use.max(self.last_together / 2).min(1 << most.ilog2()) as usize
-    }
-
-    /// So many pages are read together.
-    pub(super) fn moves(&mut self, place: u32, together: usize) {
-        *self = Window { used: 0, last_together: together as u32, last_place: place };
-    }
-}
+use crate::window::Window;
 
 /// The number of streams that are followed.
 const MOST_STREAMS: usize = 8;
@@ -60,7 +19,7 @@ const REACH: u32 = 16;
 /// A program's ways through its memory, each from page to page in one direction, with a window each: while it goes through a
 /// table it looks things up elsewhere.
 #[derive(Debug, Default)]
-pub(super) struct Streams {
+pub(crate) struct Streams {
     /// Those that were followed last are at the end.
     streams: VecDeque<Stream>,
     begun: u64,
@@ -68,7 +27,7 @@ pub(super) struct Streams {
 
 /// The number of a stream; the next one to begin has another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct StreamId(u64);
+pub(crate) struct StreamId(u64);
 
 #[derive(Debug)]
 struct Stream {
@@ -88,7 +47,7 @@ impl Stream {
 impl Streams {
     /// Called when the program waits for a page. Returns its stream and the pages that are likely to be wanted next,
     /// nearest first. There must be room for them.
-    pub(super) fn follow(&mut self, page: PageId, capacity: usize) -> (StreamId, Vec<PageId>) {
+    pub(crate) fn follow(&mut self, page: PageId, capacity: usize) -> (StreamId, Vec<PageId>) {
         let distances = self.streams.iter().enumerate();
         let near = distances.filter_map(|(at, stream)| Some((stream.distance(page)?, at)));
         let nearest = near.min();
@@ -119,10 +78,10 @@ impl Streams {
     }
 
     /// A page has been accessed that was read ahead because of this stream, which may have been given up.
-    pub(super) fn used(&mut self, id: StreamId) {
+    pub(crate) fn used(&mut self, id: StreamId) {
         let mut streams = self.streams.iter_mut();
         if let Some(stream) = streams.find(|stream| stream.id == id) {
-            stream.window.used += 1;
+            stream.window.was_used();
         }
     }
 }

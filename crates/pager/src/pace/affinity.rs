@@ -18,8 +18,8 @@ use std::sync::{Mutex, MutexGuard};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::interrupts::Interrupts;
-use crate::slice::{SHORT, Slice};
+use super::interrupts::Interrupts;
+use super::slice::{SHORT, Slice};
 
 /// The faulting thread's processor is looked up again after this many faults.
 const FAULTS_BETWEEN_LOOKS: u32 = 32;

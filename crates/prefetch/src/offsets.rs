@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use clockhand_pager_protocol::PAGE_BYTES;
+use crate::PAGE_BYTES;
 
 /// Distances are counted from this number of earlier accesses.
 const LOOK_BACK: usize = 16;
@@ -51,14 +51,14 @@ struct OffsetId(u64);
 
 /// An access that is expected, at which place, and because of which offset.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Expected {
-    pub(super) place: u64,
+pub(crate) struct Expected {
+    pub(crate) place: u64,
     because_of: OffsetId,
 }
 
 /// The distances of one program. Places are bytes of its memory.
 #[derive(Debug, Default)]
-pub(super) struct Offsets {
+pub(crate) struct Offsets {
     /// The last places, the latest at the end.
     recent: VecDeque<u64>,
     /// The distances of this period, and of how many accesses they are.
@@ -72,7 +72,7 @@ pub(super) struct Offsets {
 impl Offsets {
     /// Called when the program waits for a place. Returns the places that it is likely to need soon, the likeliest
     /// first.
-    pub(super) fn follow(&mut self, place: u64) -> Vec<Expected> {
+    pub(crate) fn follow(&mut self, place: u64) -> Vec<Expected> {
         self.accessed(place);
         let paying = self.offsets.iter().filter(|offset| offset.pays());
         let expected = paying.filter_map(|offset| {
@@ -83,14 +83,14 @@ impl Offsets {
     }
 
     /// A page is read because of what is expected.
-    pub(super) fn read(&mut self, expected: Expected) {
+    pub(crate) fn read(&mut self, expected: Expected) {
         if let Some(offset) = self.find(expected.because_of) {
             offset.read += 1;
         }
     }
 
     /// It has been accessed.
-    pub(super) fn used(&mut self, expected: Expected) {
+    pub(crate) fn used(&mut self, expected: Expected) {
         if let Some(offset) = self.find(expected.because_of) {
             offset.used += 1;
         }
@@ -169,7 +169,7 @@ fn frequent(distances: &[i64]) -> Vec<(usize, i64)> {
 mod tests {
     use super::*;
 
-    const PAGE: u64 = PAGE_BYTES as u64;
+    const PAGE: u64 = PAGE_BYTES;
 
     /// The pages that are expected after these accesses, which were not expected themselves.
     fn expected_after(pages: impl IntoIterator<Item = u64>) -> Vec<u64> {
