@@ -123,14 +123,23 @@ unsafe fn with_ranges<T>(work: impl FnOnce(&mut RangeTable) -> T) -> T {
 /// True once something that cannot be paged has been mapped in the memory.
 static HAS_FOREIGN: AtomicBool = AtomicBool::new(false);
 
-/// Is all of this, which lies in the memory, something that the program has mapped there and that is not paged?
-pub fn is_foreign(address: usize, bytes: usize) -> bool {
-    HAS_FOREIGN.load(Ordering::Relaxed) && with(|memory| memory.is_foreign(address, bytes))
+/// How much of a part of the memory is something that the program has mapped there and that is not paged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Foreign {
+    /// Nothing.
+    None,
+    /// Some of it.
+    Part,
+    /// All of it.
+    All,
 }
 
-/// Is any of this, which lies in the memory, such a thing?
-pub fn has_foreign(address: usize, bytes: usize) -> bool {
-    HAS_FOREIGN.load(Ordering::Relaxed) && with(|memory| memory.has_foreign(address, bytes))
+/// How much of this, which lies in the memory, is not paged.
+pub fn foreign(address: usize, bytes: usize) -> Foreign {
+    match HAS_FOREIGN.load(Ordering::Relaxed) {
+        true => with(|memory| memory.foreign(address, bytes)),
+        false => Foreign::None,
+    }
 }
 
 /// Set when the message about too little memory was printed.

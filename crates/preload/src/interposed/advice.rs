@@ -8,7 +8,7 @@ use libc::{iovec, size_t, ssize_t};
 
 use super::direct_reads::bytes_or_error;
 use super::mappings::{is_in_memory, zero_or_error};
-use crate::memory;
+use crate::memory::{self, Foreign};
 use crate::system::{self, ErrorNumber, Result};
 
 /// The most parts that the kernel takes.
@@ -57,7 +57,7 @@ pub(super) unsafe extern "C" fn madvise(
 /// # Safety
 /// As for `madvise`.
 unsafe fn advise(address: usize, bytes: usize, advice: c_int) -> Result<()> {
-    if !memory::overlaps(address, bytes) || memory::is_foreign(address, bytes) {
+    if !memory::overlaps(address, bytes) || memory::foreign(address, bytes) == Foreign::All {
         // SAFETY: as the program promises; the memory's own mapping is not touched.
         return unsafe { system::madvise(address, bytes, advice) }.map(drop);
     }

@@ -8,7 +8,7 @@ use clockhand_pager_protocol::PAGE_BYTES;
 use libc::{MAP_FAILED, off_t, size_t};
 
 use crate::attach;
-use crate::memory;
+use crate::memory::{self, Foreign};
 use crate::system::{self, ErrorNumber, Result, set_errno};
 
 /// Smaller mappings are left to the kernel.
@@ -158,7 +158,7 @@ impl Over {
             && self.flags & (NOT_PAGED & !libc::MAP_FIXED) == 0;
         // SAFETY: as the caller promises.
         unsafe {
-            if !can_be_paged || memory::has_foreign(self.address, whole_bytes) {
+            if !can_be_paged || memory::foreign(self.address, whole_bytes) != Foreign::None {
                 return self.put_in_place(whole_bytes);
             }
             system::mprotect(self.address, whole_bytes, READ_AND_WRITE)?;
@@ -238,7 +238,7 @@ pub(super) unsafe extern "C" fn mlock(address: *const c_void, bytes: size_t) -> 
 #[unsafe(no_mangle)]
 pub(super) unsafe extern "C" fn mlock2(address: *const c_void, bytes: size_t, flags: u32) -> c_int {
     let address = address as usize;
-    if memory::overlaps(address, bytes) && !memory::is_foreign(address, bytes) {
+    if memory::overlaps(address, bytes) && memory::foreign(address, bytes) != Foreign::All {
         return zero_or_error::<()>(Err(ErrorNumber(libc::ENOMEM)));
     }
     let (number, arguments) = match flags {
@@ -253,7 +253,7 @@ pub(super) unsafe extern "C" fn mlock2(address: *const c_void, bytes: size_t, fl
 #[unsafe(no_mangle)]
 pub(super) unsafe extern "C" fn munlock(address: *const c_void, bytes: size_t) -> c_int {
     let address = address as usize;
-    if memory::overlaps(address, bytes) && !memory::is_foreign(address, bytes) {
+    if memory::overlaps(address, bytes) && memory::foreign(address, bytes) != Foreign::All {
         return 0;
     }
     // SAFETY: as the program promises.

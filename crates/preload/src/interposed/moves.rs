@@ -7,7 +7,7 @@ use libc::size_t;
 
 use super::mappings::{address_or_error, is_in_memory, zero_or_error};
 use crate::address_space::{self, Mapped};
-use crate::memory::{self, copy_pages};
+use crate::memory::{self, Foreign, copy_pages};
 use crate::system::{self, ErrorNumber, Result};
 
 const READ_AND_WRITE: c_int = libc::PROT_READ | libc::PROT_WRITE;
@@ -24,7 +24,10 @@ pub(super) unsafe extern "C" fn mremap(
     let (address, new_address) = (address as usize, new_address as usize);
     let is_fixed = flags & libc::MREMAP_FIXED != 0;
     let is_onto_memory = is_fixed && memory::overlaps(new_address, new_bytes);
-    if !is_onto_memory && memory::contains(address) && memory::is_foreign(address, bytes) {
+    if !is_onto_memory
+        && memory::contains(address)
+        && memory::foreign(address, bytes) == Foreign::All
+    {
         let arguments = [address, bytes, new_bytes, flags as usize, new_address, 0];
         // SAFETY: as the program promises.
         return address_or_error(unsafe { remap_foreign(arguments) });

@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering;
 use clockhand_pager_protocol::PAGE_BYTES;
 
 use super::{
-    HAS_FOREIGN, Memory, address_of, page_of, pages_for, release, total_bytes, with_ranges,
+    Foreign, HAS_FOREIGN, Memory, address_of, page_of, pages_for, release, total_bytes, with_ranges,
 };
 use crate::ranges::{Range, Use};
 use crate::system::{self, Result};
@@ -59,15 +59,16 @@ impl Memory {
         unsafe { with_ranges(|ranges| ranges.first_part(first_page, end_page, Use::Foreign)) }
     }
 
-    pub(super) fn has_foreign(&self, address: usize, bytes: usize) -> bool {
-        self.foreign_part(address, bytes).is_some()
-    }
-
-    pub(super) fn is_foreign(&self, address: usize, bytes: usize) -> bool {
-        let part = self.foreign_part(address, bytes);
-        part.is_some_and(|part| {
-            part.first_page == page_of(address) && pages_for(bytes) == Some(part.pages)
-        })
+    pub(super) fn foreign(&self, address: usize, bytes: usize) -> Foreign {
+        match self.foreign_part(address, bytes) {
+            None => Foreign::None,
+            Some(part)
+                if part.first_page == page_of(address) && pages_for(bytes) == Some(part.pages) =>
+            {
+                Foreign::All
+            }
+            Some(_) => Foreign::Part,
+        }
     }
 
     /// Has the pager leave these whole pages, which lie in the memory, to what the program maps there; whether it does. Their
