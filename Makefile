@@ -18,7 +18,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 unexport CONDA_PREFIX
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test torture lint lint-rust lint-python wheel release sources release-tree committed clean-dist policy-alone mutants bench capture-tools traces columns api man site clean
+.PHONY: help setup demo test torture lint lint-rust lint-python wheel container release sources release-tree committed clean-dist policy-alone mutants bench capture-tools traces columns api man site clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 8
@@ -74,10 +74,14 @@ wheel: setup .venv/test.stamp .venv/wheel.stamp ## Build the wheel into dist, fo
 		--profile $(WHEEL_PROFILE) --locked --out $(CURDIR)/dist
 	CLOCKHAND_WHEEL=$$(echo dist/*.whl) python -m pytest -q python/tests/test_wheel.py
 
+container: release-tree ## Build the image of the command with podman or docker, and try it
+	PROFILE=$(PROFILE) packaging/container.sh target/release-tree
+
 # Made of the committed state with the time of its commit, so that all can be made again, byte for byte.
 release sources: TREE = target/release-tree
 release sources: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct 2>/dev/null)
-release: committed clean-dist sources wheel ## Build a release into dist: sources, crates, manual pages, wheel, checksums (REPOSITORY=https://...)
+release: committed clean-dist sources wheel ## Build a release into dist: sources, crates, manual pages, wheel, image, checksums (REPOSITORY=https://...)
+	PROFILE=$(WHEEL_PROFILE) packaging/container.sh $(TREE) --save dist/clockhand-image.tar.gz --if-any
 	cd dist && sha256sum *.whl *.tar.gz *.crate > SHA256SUMS && cat SHA256SUMS
 
 sources: committed release-tree setup ## Build the source distribution, the crates and the manual pages into dist
