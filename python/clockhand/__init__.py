@@ -36,7 +36,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from clockhand._engine import ClockhandError, Frames, UsageError, __version__
+    from clockhand._engine import Frames, __version__
     from clockhand.api import (
         break_even,
         compare,
@@ -79,6 +79,7 @@ if TYPE_CHECKING:
         tier_profiles,
         write_buffers,
     )
+    from clockhand.study.errors import ClockhandError, UsageError
     from clockhand.study.new_policy import new_policy
     from clockhand.study.own_policies import (
         Conformance,
@@ -92,7 +93,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "BlockServer": "clockhand.serving.server",
     "BufferRecommendation": "clockhand.studies.ssd.recommendation",
-    "ClockhandError": "clockhand._engine",
+    "ClockhandError": "clockhand.study.errors",
     "Conformance": "clockhand.study.own_policies",
     "FileCacheRun": "clockhand.studies.filecache.run",
     "Frames": "clockhand._engine",
@@ -107,7 +108,7 @@ _PLACES = {
     "Tiering": "clockhand.studies.tier.run",
     "Trace": "clockhand.traces",
     "Translation": "clockhand.studies.translate.run",
-    "UsageError": "clockhand._engine",
+    "UsageError": "clockhand.study.errors",
     "Watched": "clockhand.studies.watch.run",
     "WatchedBuffers": "clockhand.studies.watch.buffers",
     "__version__": "clockhand._engine",

@@ -10,9 +10,6 @@ import numpy.typing as npt
 __version__: str
 NUMBERS_VERSION: int
 
-class ClockhandError(Exception): ...
-class UsageError(ClockhandError): ...
-
 class TraceSource:
     @staticmethod
     def file(

@@ -23,8 +23,8 @@ ALLOWED_CRATES = {
     "conformance": {"policy"},
     "policy-library": {"policy"},
     "policy-loader": {"policy", "policy-library"},
-    "sim": {"policy", "conformance", "device", "trace", "prefetch"},
-    "measure": set(),
+    "sim": {"policy", "conformance", "device", "trace", "prefetch", "quantity"},
+    "measure": {"quantity"},
     "pager-protocol": set(),
     "tracer": set(),
     "pager": {"policy", "pager-protocol", "prefetch"},
@@ -34,6 +34,7 @@ ALLOWED_CRATES = {
     "python": {
         "policy",
         "policy-loader",
+        "quantity",
         "device",
         "trace",
         "sim",
@@ -139,7 +140,7 @@ ALLOWED_ROOMS = {
     "sweep": {"study", "traces", "report", "studies"},
     "reproduce": {"study", "traces", "report", "studies", "sweep"},
     "explore": {"study", "traces", "report", "studies", "sweep"},
-    "completion": set(),
+    "completion": {"study"},
     "command": {
         "study",
         "traces",

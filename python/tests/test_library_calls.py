@@ -3,6 +3,7 @@
 import importlib.util
 import inspect
 import os
+import pickle
 import pty
 import re
 import subprocess
@@ -20,7 +21,7 @@ import clockhand
 from clockhand import ClockhandError, UsageError
 from clockhand.capture import capture, capture_files
 from clockhand.report.reported import Reported
-from clockhand.study import calls, drawing, progress
+from clockhand.study import drawing, progress
 from clockhand.study.options import joined
 from clockhand.sweep import read_experiment, run_sweep
 
@@ -305,10 +306,22 @@ def test_unknown_keywords_are_refused_everywhere() -> None:
         MADE.part(limits=3)  # type: ignore[call-arg]
 
 
-def test_the_command_keeps_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "_is_command", True)
-    with pytest.raises(UsageError, match=r"given by --frames or by --memory"):
+def test_a_mistake_is_a_value_error_with_its_parts() -> None:
+    with pytest.raises(ValueError, match=r"^the memory size") as raised:
         clockhand.simulate(trace(), policies="clock", frames=3, memory="5%")
+    error = raised.value
+    assert isinstance(error, UsageError)
+    assert error.options == ("frames", "memory")
+    assert error.problem == "the memory size is given by frames or by memory"
+    assert error.remedy == "give one of them"
+    assert error.in_command().startswith("the memory size is given by --frames or by --memory;")
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.options) == (str(error), error.options)
+
+
+def test_what_was_given_is_told_as_it_was_given() -> None:
+    with pytest.raises(UsageError, match=r'^frames "--memory" is not a number of page frames'):
+        clockhand.simulate(trace(), policies="clock", frames="--memory")
 
 
 @pytest.mark.parametrize("name", sorted(set(MISTAKES) & set(clockhand.__all__) - {"Trace"}))

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from clockhand import Trace, _engine, simulate
+from clockhand import ClockhandError, Trace, _engine, simulate
 from clockhand.studies.programs.memory_group import memory_group
 from clockhand.studies.programs.rows import RUN_SCHEMA
 from clockhand.studies.programs.run import run
@@ -279,7 +279,7 @@ def test_the_kernel_gets_the_same_memory_or_says_why_not(
     try:
         with memory_group():
             pass
-    except _engine.ClockhandError as error:
+    except ClockhandError as error:
         assert kernel["problem"] is not None and kernel["seconds"] is None
         assert str(error).split("(")[0] in run.err
         pytest.skip(f"the kernel's swap was not compared: {error}")

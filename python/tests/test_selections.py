@@ -29,13 +29,13 @@ NAMES = ["clock", "clock-pro", "craw", "lru"]
 def test_lists_are_taken_apart_in_the_order_given(
     texts: str | list[str], entries: list[str]
 ) -> None:
-    assert expanded("--policy", texts, NAMES) == entries
+    assert expanded("policy", texts, NAMES) == entries
 
 
 @pytest.mark.parametrize("text", ["", "clock,,lru", "clock,", "none*"])
 def test_what_names_nothing_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"(names|matches) nothing"):
-        expanded("--policy", text, NAMES)
+        expanded("policy", text, NAMES)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_what_names_nothing_is_refused(text: str) -> None:
     ],
 )
 def test_a_range_is_all_its_values_exactly(text: str, entries: list[str]) -> None:
-    assert expanded("--policy", text, NAMES) == entries
+    assert expanded("policy", text, NAMES) == entries
 
 
 @pytest.mark.parametrize(
@@ -83,11 +83,11 @@ def test_a_range_is_all_its_values_exactly(text: str, entries: list[str]) -> Non
 )
 def test_a_range_that_is_none_is_refused(text: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
-        expanded("--policy", text, NAMES)
+        expanded("policy", text, NAMES)
 
 
 def test_policies_that_differ_in_one_number_are_a_family() -> None:
-    values = expanded("--policy", "lru,a:w=0..1/2,c=3,a:w=1/3,c=4,b:w=1,b:w=2", NAMES)
+    values = expanded("policy", "lru,a:w=0..1/2,c=3,a:w=1/3,c=4,b:w=1,b:w=2", NAMES)
     (family,) = families(values)
     assert (family.name, family.parameter) == ("a:c=3", "w")
     assert family.values == {"a:w=0,c=3": 0.0, "a:w=1/2,c=3": 0.5, "a:w=1,c=3": 1.0}
@@ -96,7 +96,7 @@ def test_policies_that_differ_in_one_number_are_a_family() -> None:
 def test_a_file_is_one_entry(tmp_path: Path) -> None:
     device = tmp_path / "mine,c=1.toml"
     device.touch()
-    assert expanded("--device", device, NAMES) == [str(device)]
+    assert expanded("device", device, NAMES) == [str(device)]
 
 
 def test_the_command_takes_lists_of_policies_and_of_buffers(

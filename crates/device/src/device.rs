@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use clockhand_quantity::{Text, command};
 use include_dir::{Dir, include_dir};
 use num_traits::One;
 
@@ -190,8 +191,12 @@ pub(crate) fn nearest_name<'a>(known: &[&'a str], name: &str) -> Option<&'a str>
 fn unknown(name: &str) -> DeviceError {
     let known: Vec<&str> = built_in_texts().into_iter().map(|(known, _)| known).collect();
     let remedy = match nearest_name(&known, name) {
-        Some(known) => format!("did you mean '{known}'?"),
-        None => "list the known ones with `clockhand devices` or give a FILE.toml".to_owned(),
+        Some(known) => format!("did you mean '{known}'?").into(),
+        None => {
+            Text::from("list the known ones with ")
+                + command("`clockhand devices`")
+                + " or give a FILE.toml"
+        }
     };
     DeviceError::UnknownName { name: name.to_owned(), remedy }
 }

@@ -1,5 +1,7 @@
 //! The one error type of the crate.
 
+use clockhand_quantity::{Sentence, Text};
+
 /// Why a device cannot be used. Each message is one sentence: the place, the fault, the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -10,7 +12,7 @@ pub enum DeviceError {
         /// The name as given.
         name: String,
         /// The nearest device, or where to find the list.
-        remedy: String,
+        remedy: Text,
     },
     /// The profile's file cannot be read.
     #[error("device profile {path} cannot be read ({reason}), check the path")]
@@ -76,4 +78,16 @@ pub enum DeviceError {
         /// The page size, in bytes.
         page_bytes: u64,
     },
+}
+
+impl DeviceError {
+    /// What it says, with the commands that it refers to apart from its words.
+    pub fn sentence(&self) -> Sentence {
+        match self {
+            Self::UnknownName { name, remedy } => {
+                (Text::from(format!("unknown device '{name}', ")) + remedy.clone()).into()
+            }
+            in_words_alone => in_words_alone.to_string().into(),
+        }
+    }
 }

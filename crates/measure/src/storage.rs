@@ -4,6 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
+use clockhand_quantity::option;
 use rustix::fs::Advice as FileAdvice;
 
 use crate::direct::{Direction, Ring};
@@ -66,8 +67,9 @@ impl StorageMeasurement {
     /// is no room for it, or the kernel gives no ring.
     pub fn new(options: &StorageOptions) -> Result<Self, MeasureError> {
         if options.operations == 0 {
-            return Err(MeasureError::Usage(
-                "--operations 0 measures nothing; give at least 1".to_owned(),
+            return Err(MeasureError::usage(
+                option("operations") + " 0 measures nothing",
+                "give at least 1",
             ));
         }
         let ring = Ring::new()?;

@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use clockhand_quantity::{Text, option};
 use rustix::fs::OFlags;
 
 use crate::{MeasureError, SIZES_BYTES};
@@ -45,19 +46,21 @@ impl Target {
     ) -> Result<Self, MeasureError> {
         let bytes = bytes / UNIT_BYTES * UNIT_BYTES;
         if bytes < UNITS_MIN * UNIT_BYTES {
-            return Err(MeasureError::Usage(format!(
-                "--file-size is too small; give at least {} MiB",
-                (UNITS_MIN * UNIT_BYTES) >> 20
-            )));
+            return Err(MeasureError::usage(
+                option("file-size") + " is too small",
+                format!("give at least {} MiB", (UNITS_MIN * UNIT_BYTES) >> 20),
+            ));
         }
         let place = Place::of(path)?;
         if matches!(place, Place::ExistingFile | Place::BlockDevice) && !write_to_existing {
-            return Err(MeasureError::Usage(format!(
-                "{} {}, and its content would be overwritten; name a folder or a new file, or add \
-                 --write-to-existing",
-                path.display(),
-                if place == Place::BlockDevice { "is a block device" } else { "exists" },
-            )));
+            return Err(MeasureError::usage(
+                format!(
+                    "{} {}, and its content would be overwritten",
+                    path.display(),
+                    if place == Place::BlockDevice { "is a block device" } else { "exists" }
+                ),
+                Text::from("name a folder or a new file, or add ") + option("write-to-existing"),
+            ));
         }
         let file = match place {
             Place::Folder => {
@@ -104,10 +107,10 @@ impl Place {
         } else if kind.is_block_device() {
             Ok(Place::BlockDevice)
         } else {
-            Err(MeasureError::Usage(format!(
-                "{} is neither a folder nor a file nor a block device; name one that is",
-                path.display()
-            )))
+            Err(MeasureError::usage(
+                format!("{} is neither a folder nor a file nor a block device", path.display()),
+                "name one that is",
+            ))
         }
     }
 }
@@ -146,12 +149,15 @@ fn check_room(file: &File, path: &Path, bytes: u64) -> Result<(), MeasureError> 
         .map_err(|error| MeasureError::file(path, "its room cannot be asked for", error))?;
     let free_bytes = room.f_bavail * room.f_frsize;
     if free_bytes < bytes + bytes / 4 {
-        return Err(MeasureError::Usage(format!(
-            "{} has room for {} MiB, and the file is to have {} MiB; give a smaller --file-size or another path",
-            path.display(),
-            free_bytes >> 20,
-            bytes >> 20
-        )));
+        return Err(MeasureError::usage(
+            format!(
+                "{} has room for {} MiB, and the file is to have {} MiB",
+                path.display(),
+                free_bytes >> 20,
+                bytes >> 20
+            ),
+            Text::from("give a smaller ") + option("file-size") + " or another path",
+        ));
     }
     Ok(())
 }
@@ -162,11 +168,10 @@ fn existing_bytes(mut file: &File, path: &Path, bytes: u64) -> Result<u64, Measu
         .map_err(|error| MeasureError::file(path, "its size cannot be asked for", error))?;
     let bytes = all.min(bytes) / UNIT_BYTES * UNIT_BYTES;
     if bytes < UNITS_MIN * UNIT_BYTES {
-        return Err(MeasureError::Usage(format!(
-            "{} has {all} bytes, too few to measure; name one of at least {} MiB",
-            path.display(),
-            (UNITS_MIN * UNIT_BYTES) >> 20
-        )));
+        return Err(MeasureError::usage(
+            format!("{} has {all} bytes, too few to measure", path.display()),
+            format!("name one of at least {} MiB", (UNITS_MIN * UNIT_BYTES) >> 20),
+        ));
     }
     Ok(bytes)
 }

@@ -125,7 +125,7 @@ pub(crate) fn check_options(study: &str, options: Bound<'_, PyAny>) -> PyResult<
             experiment.and_then(|experiment| check_tier(&experiment))
         }
         "locality" => read::<LocalityOptions>(&options)?.check(),
-        _ => Err(SimError::Usage(format!("there is no study {study:?}"))),
+        _ => Err(SimError::usage(format!("there is no study {study:?}"), "")),
     }
     .map_err(exception)
 }

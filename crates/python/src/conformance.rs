@@ -34,9 +34,10 @@ fn broken_facts(py: Python<'_>, broken: BrokenRule) -> PyResult<Bound<'_, PyDict
 #[pyfunction]
 pub(crate) fn check_policy<'py>(py: Python<'py>, policy: &str) -> PyResult<Bound<'py, PyDict>> {
     let Contestant::Policy(spec) = Contestant::parse(policy).map_err(exception)? else {
-        return Err(exception(SimError::Usage(format!(
-            "{policy} is no policy but a bound, which keeps no rules; give one of clockhand policies"
-        ))));
+        return Err(exception(SimError::usage(
+            format!("{policy} is no policy but a bound, which keeps no rules"),
+            "give one of clockhand policies",
+        )));
     };
     let Conformance { kept, broken } =
         supervised(py, None, move |progress| clockhand_sim::check_policy(&spec, progress))?;

@@ -2,29 +2,55 @@
 
 use crate::own::PolicyError;
 use clockhand_device::DeviceError;
+use clockhand_quantity::{Piece, Sentence, Text};
 use clockhand_sim::SimError;
 use clockhand_trace::TraceError;
-use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
+use pyo3::PyErrArguments;
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
-pyo3::create_exception!(
-    clockhand,
-    ClockhandError,
-    PyException,
-    "Something could not be done; the message is one sentence that says where and what to do."
-);
-pyo3::create_exception!(
-    clockhand,
-    UsageError,
-    ClockhandError,
-    "What was asked for is wrong: an unknown name, a value out of range, a contradiction."
-);
+pyo3::import_exception!(clockhand.study.errors, ClockhandError);
+pyo3::import_exception!(clockhand.study.errors, UsageError);
+
+/// The problem and the remedy of a sentence, as the exceptions take them.
+struct Arguments(Sentence);
+
+impl PyErrArguments for Arguments {
+    fn arguments(self, py: Python<'_>) -> Py<PyAny> {
+        let arguments = || -> PyResult<_> {
+            let class = py.import("clockhand.study.errors")?.getattr("Text")?;
+            let text = |text: &Text| class.call1((pieces(py, text)?,));
+            (text(&self.0.problem)?, text(&self.0.remedy)?).into_pyobject(py)
+        };
+        arguments().expect("the package has its texts").into_any().unbind()
+    }
+}
+
+fn pieces<'py>(py: Python<'py>, text: &Text) -> PyResult<Bound<'py, PyTuple>> {
+    let pieces = text.pieces().iter().map(|piece| match piece {
+        Piece::Words(words) => ("words", words.as_str()),
+        Piece::Option(name) => ("option", *name),
+        Piece::Command(line) => ("command", *line),
+    });
+    PyTuple::new(py, pieces.collect::<Vec<_>>())
+}
+
+/// What was asked for is wrong.
+pub(crate) fn usage_error(sentence: Sentence) -> PyErr {
+    UsageError::new_err(Arguments(sentence))
+}
+
+/// Something could not be done.
+pub(crate) fn failure(sentence: Sentence) -> PyErr {
+    ClockhandError::new_err(Arguments(sentence))
+}
 
 pub(crate) fn exception(error: impl Into<SimError>) -> PyErr {
     let error = error.into();
-    let sentence = error.to_string();
+    let sentence = error.sentence();
     match error {
-        SimError::Interrupted => PyKeyboardInterrupt::new_err(sentence),
+        SimError::Interrupted => PyKeyboardInterrupt::new_err(sentence.to_string()),
         SimError::Usage(_)
         | SimError::Device(
             DeviceError::UnknownName { .. }
@@ -40,13 +66,11 @@ pub(crate) fn exception(error: impl Into<SimError>) -> PyErr {
             | TraceError::ColumnsOfText { .. }
             | TraceError::NotWritable { .. }
             | TraceError::Selection { .. },
-        ) => UsageError::new_err(sentence),
-        SimError::OwnPolicy(failure) => match failure.downcast::<PolicyError>() {
+        ) => usage_error(sentence),
+        SimError::OwnPolicy(own) => match own.downcast::<PolicyError>() {
             Ok(error) => error.0,
-            Err(_) => ClockhandError::new_err(sentence),
+            Err(_) => failure(sentence),
         },
-        SimError::Trace(_) | SimError::Device(_) | SimError::Unserved { .. } => {
-            ClockhandError::new_err(sentence)
-        }
+        SimError::Trace(_) | SimError::Device(_) | SimError::Unserved { .. } => failure(sentence),
     }
 }

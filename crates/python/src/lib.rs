@@ -41,8 +41,6 @@ mod _engine {
     #[pymodule_export]
     use crate::conformance::check_policy;
     #[pymodule_export]
-    use crate::errors::{ClockhandError, UsageError};
-    #[pymodule_export]
     use crate::filecache::{admissions, break_even, capacities, readings};
     #[pymodule_export]
     use crate::locality::{locality, predict_window};

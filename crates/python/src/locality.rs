@@ -230,8 +230,10 @@ pub(crate) fn predict_window<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let sizes = MemorySize::parse_either(frames, memory).map_err(exception)?;
     let [size] = sizes[..] else {
-        let several = "several memory sizes are given; the window study takes one".to_owned();
-        return Err(exception(SimError::Usage(several)));
+        return Err(exception(SimError::usage(
+            "several memory sizes are given",
+            "the window study takes one",
+        )));
     };
     let (input, device_name) = (trace.0.clone(), device.clone());
     let study = WindowStudy { trace: input, page_bytes, device: device_name, frames: size };

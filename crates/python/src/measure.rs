@@ -9,13 +9,12 @@ use clockhand_measure::{
 use pyo3::prelude::*;
 use pythonize::pythonize;
 
-use crate::errors::{ClockhandError, UsageError};
+use crate::errors::{ClockhandError, usage_error};
 
 fn exception(error: MeasureError) -> PyErr {
-    let sentence = error.to_string();
     match error {
-        MeasureError::Usage(_) => UsageError::new_err(sentence),
-        MeasureError::Failed(_) => ClockhandError::new_err(sentence),
+        MeasureError::Usage(sentence) => usage_error(sentence),
+        MeasureError::Failed(sentence) => ClockhandError::new_err(sentence),
     }
 }
 

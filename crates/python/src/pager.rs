@@ -129,7 +129,7 @@ impl Pager {
         seed: u64,
         emulated_us: Option<(f64, f64)>,
     ) -> PyResult<Self> {
-        let bits = choose("--bits", bits, Bits::WORDS).map_err(exception)?;
+        let bits = choose("bits", bits, Bits::WORDS).map_err(exception)?;
         let settings = settings(policy, [frames, reserve, read_ahead], write_read_ratio, seed)?;
         let settings = Settings { bits, predictors: chosen(predictors)?, ..settings };
         let library = library(py)?;

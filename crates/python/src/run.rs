@@ -77,7 +77,7 @@ pub(crate) fn run<'py>(
         "filecache" => asking.answered(py, FileCacheOptions::experiment, filecache::run),
         "pagecache" => asking.answered(py, PageCacheSettings::experiment, pagecache::run),
         "tier" => asking.answered(py, TierOptions::experiment, tier::run),
-        _ => Err(exception(SimError::Usage(format!("there is no study {study:?}")))),
+        _ => Err(exception(SimError::usage(format!("there is no study {study:?}"), ""))),
     }
 }
 

@@ -2,10 +2,12 @@
 
 mod record;
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use clockhand_quantity::{Text, option};
 use clockhand_serve::latency::{BUCKETS_US, Timed};
 use clockhand_serve::{Options, Place, Report, ServeError, Server, Teller, TlsFiles};
 use clockhand_sim::ServeRow;
@@ -13,13 +15,13 @@ use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
 use serde::{Deserialize, Serialize};
 
-use crate::errors::{ClockhandError, UsageError};
+use crate::errors::{failure, usage_error};
 use record::Recording;
 
 fn exception(error: ServeError) -> PyErr {
     match error {
-        ServeError::Usage(sentence) => UsageError::new_err(sentence),
-        ServeError::Failed(sentence) => ClockhandError::new_err(sentence),
+        ServeError::Usage(sentence) => usage_error(sentence),
+        ServeError::Failed(sentence) => failure(sentence),
     }
 }
 
@@ -36,7 +38,7 @@ struct Given {
     inherited: Option<i32>,
     export: String,
     read_only: bool,
-    connections: u32,
+    connections: NonZeroU32,
     allowed_users: Vec<u32>,
     tls_certificate: Option<PathBuf>,
     tls_key: Option<PathBuf>,
@@ -61,8 +63,13 @@ impl Given {
         let place = match (places.next(), places.next()) {
             (Some(place), None) => place,
             _ => {
-                return Err(ServeError::Usage(
-                    "give one of --socket PATH, --listen ADDRESS:PORT and -- CMD...".to_owned(),
+                return Err(ServeError::usage(
+                    Text::from("give one of ")
+                        + option("socket")
+                        + " PATH, "
+                        + option("listen")
+                        + " ADDRESS:PORT and -- CMD...",
+                    "",
                 ));
             }
         };
@@ -72,8 +79,13 @@ impl Given {
             }
             (None, None) if self.tls_clients.is_none() => None,
             _ => {
-                return Err(ServeError::Usage(
-                    "TLS needs both --tls-certificate FILE and --tls-key FILE".to_owned(),
+                return Err(ServeError::usage(
+                    Text::from("TLS needs both ")
+                        + option("tls-certificate")
+                        + " FILE and "
+                        + option("tls-key")
+                        + " FILE",
+                    "",
                 ));
             }
         };

@@ -1,5 +1,6 @@
 //! Traces: from a file or from NumPy arrays, parts of them, what they are like, and their conversion.
 
+use clockhand_quantity::option;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -77,7 +78,10 @@ impl TraceSource {
     #[staticmethod]
     fn joined(name: String, traces: Vec<PyRef<'_, TraceSource>>, order: &str) -> PyResult<Self> {
         let order = JoinOrder::of_name(order).ok_or_else(|| {
-            exception(SimError::Usage(format!("--order {order:?} is unknown; give time or files")))
+            exception(SimError::usage(
+                option("order") + format!(" {order:?} is unknown"),
+                "give time or files",
+            ))
         })?;
         let parts = traces.iter().map(|trace| trace.0.clone()).collect();
         Ok(TraceSource(TraceInput::Joined { name, parts, order }))
@@ -141,9 +145,10 @@ const LEAST_MEMORY_LIMIT_BYTES: u64 = 16 << 20;
 
 fn memory_limit_bytes(text: &str) -> Result<u64, SimError> {
     bytes_with_unit(text).filter(|&bytes| bytes >= LEAST_MEMORY_LIMIT_BYTES).ok_or_else(|| {
-        SimError::Usage(format!(
-            "--memory-limit {text:?} is no size of at least 16MiB; give one such as 4GiB"
-        ))
+        SimError::usage(
+            option("memory-limit") + format!(" {text:?} is no size of at least 16MiB"),
+            "give one such as 4GiB",
+        )
     })
 }
 
@@ -155,7 +160,10 @@ fn classes(view: Option<&str>, fetches: Option<bool>) -> Result<Classes, SimErro
     let convention = match view {
         None => Convention::default(),
         Some(name) => Convention::of_name(name).ok_or_else(|| {
-            SimError::Usage(format!("--view {name:?} is unknown; give bus, paper or fault"))
+            SimError::usage(
+                option("view") + format!(" {name:?} is unknown"),
+                "give bus, paper or fault",
+            )
         })?,
     };
     Ok(Classes::Viewed(View { convention, fetches: fetches.unwrap_or(true) }))

@@ -1,6 +1,7 @@
 //! `watch`: every step of one policy or two, or of write buffers, as JSON for the page that plays them.
 
 use clockhand_policy::catalog::PolicySpec;
+use clockhand_quantity::option;
 use clockhand_sim::{
     AskedPage, Bits, BufferCourse, Contestant, Course, SimError, SsdOptions, SsdRow, Watching,
     WriteMiss, choose,
@@ -48,7 +49,7 @@ impl CourseFacts {
 
 fn as_json<S: Serialize>(steps: &[S]) -> Result<String, SimError> {
     serde_json::to_string(steps)
-        .map_err(|error| SimError::Usage(format!("a step is no JSON: {error}")))
+        .map_err(|error| SimError::usage(format!("a step is no JSON: {error}"), ""))
 }
 
 #[derive(Serialize)]
@@ -63,9 +64,10 @@ struct WatchedFacts {
 fn policy(text: &str) -> Result<PolicySpec, SimError> {
     match Contestant::parse(text)? {
         Contestant::Policy(policy) => Ok(policy),
-        Contestant::Bound(_) | Contestant::Feasible(_) => Err(SimError::Usage(format!(
-            "--policy {text} has no steps to watch; give a policy of clockhand policies, such as min"
-        ))),
+        Contestant::Bound(_) | Contestant::Feasible(_) => Err(SimError::usage(
+            option("policy") + format!(" {text} has no steps to watch"),
+            "give a policy of clockhand policies, such as min",
+        )),
     }
 }
 
@@ -95,8 +97,8 @@ pub(crate) fn watch_policies<'py>(
         frames,
         page_bytes,
         device: device.clone(),
-        bits: choose("--bits", bits, Bits::WORDS).map_err(exception)?,
-        write_miss: choose("--write-miss", write_miss, WriteMiss::WORDS).map_err(exception)?,
+        bits: choose("bits", bits, Bits::WORDS).map_err(exception)?,
+        write_miss: choose("write-miss", write_miss, WriteMiss::WORDS).map_err(exception)?,
         seed,
     };
     let watched = supervised(py, watch, move |progress| clockhand_sim::watch(&watching, progress))?;

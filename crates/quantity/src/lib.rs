@@ -1,10 +1,12 @@
-//! Sizes in bytes and numbers of requests, as people write them: the one parser for memory, traces and drives; and
-//! errors of the files that contain them.
+//! What people write and read: sizes in bytes and numbers of requests, with the one parser for memory, traces and drives,
+//! and the sentences of errors about options and files.
 
 #![forbid(unsafe_code)]
 
+mod sentence;
 mod toml_words;
 
+pub use sentence::{Piece, Sentence, Text, command, option};
 pub use toml_words::{deep_toml_key, plain_toml_message};
 
 /// Units of a size in bytes, in any case; those without `i` are decimal.

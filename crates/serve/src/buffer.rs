@@ -28,7 +28,7 @@ impl ServedBuffer {
     ///
     /// A sentence: what is wrong, and what to give instead.
     pub fn parse(text: &str) -> Result<Self, ServeError> {
-        let usage = |error: &dyn std::fmt::Display| ServeError::Usage(error.to_string());
+        let usage = |error: &dyn std::fmt::Display| ServeError::Usage(error.to_string().into());
         let given = BufferSpec::parse(text).map_err(|error| usage(&error))?;
         let takes_commands =
             given.entry().description.parameters.iter().any(|known| known.name == "commands");
@@ -36,9 +36,12 @@ impl ServedBuffer {
         let commands = settings.find_map(|setting| setting.strip_prefix("commands="));
         let spec = match commands {
             Some(mode @ ("paper" | "protected")) => {
-                return Err(ServeError::Usage(format!(
-                    "write buffer {text}: commands={mode} ignores FLUSH and loses data that was acknowledged; leave it out"
-                )));
+                return Err(ServeError::usage(
+                    format!(
+                        "write buffer {text}: commands={mode} ignores FLUSH and loses data that was acknowledged"
+                    ),
+                    "leave it out",
+                ));
             }
             None if takes_commands => {
                 let separator = if text.contains(':') { ',' } else { ':' };
@@ -80,7 +83,7 @@ impl ServedBuffer {
             drive_pages: disk_pages.into(),
         };
         let resolved = self.spec.resolve(size, Ratio::whole(COST_RATIO));
-        resolved.map_err(|error| ServeError::Usage(error.to_string()))
+        resolved.map_err(|error| ServeError::Usage(error.to_string().into()))
     }
 }
 
@@ -98,9 +101,10 @@ pub(crate) fn build(resolved: &ResolvedBuffer) -> Box<dyn WriteBuffer + Send> {
 
 fn pages_of(text: &str, total: Option<&str>) -> Result<u32, ServeError> {
     let Some(total) = total else {
-        return Err(ServeError::Usage(format!(
-            "write buffer {text} has no size; add total=SIZE, such as total=64MiB"
-        )));
+        return Err(ServeError::usage(
+            format!("write buffer {text} has no size"),
+            "add total=SIZE, such as total=64MiB",
+        ));
     };
     let bytes = bytes_with_unit(total).map(|bytes| bytes / u64::from(PAGE_BYTES));
     let pages = bytes.or_else(|| total.parse().ok());
@@ -110,8 +114,9 @@ fn pages_of(text: &str, total: Option<&str>) -> Result<u32, ServeError> {
             true => "is a share, and of a disk that is in use no footprint is known",
             false => "is no size",
         };
-        ServeError::Usage(format!(
-            "write buffer {text}: total={total} {sentence}; give pages (4096) or bytes with a unit (16MiB)"
-        ))
+        ServeError::usage(
+            format!("write buffer {text}: total={total} {sentence}"),
+            "give pages (4096) or bytes with a unit (16MiB)",
+        )
     })
 }

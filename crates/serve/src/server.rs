@@ -83,7 +83,7 @@ impl Server {
         let opened = open_files(options, &buffer)?;
         let Opened { disk, disk_bytes, nvm, image, recovered, locks } = opened;
         let resolved = buffer.resolve(pages_of(disk_bytes)?)?;
-        let failed = |error: std::io::Error| ServeError::Failed(error.to_string());
+        let failed = |error: std::io::Error| ServeError::Failed(error.to_string().into());
         let disk_syncer = disk.syncer().map_err(failed)?;
         let nvm_syncer = match &nvm {
             Some((nvm, ..)) => Some(nvm.syncer().map_err(failed)?),
@@ -127,7 +127,7 @@ impl Server {
         about: About,
         recovered: Recovered,
     ) -> Result<Server, ServeError> {
-        let failed = |error: std::io::Error| ServeError::Failed(error.to_string());
+        let failed = |error: std::io::Error| ServeError::Failed(error.to_string().into());
         let listener =
             Arc::new(Listener::new(&options.place, &options.allowed_users, tls.is_some())?);
         let uri = listener.uri(&options.export, tls.is_some());
@@ -144,7 +144,7 @@ impl Server {
             listener: Arc::clone(&listener),
             stop: Arc::clone(&stop),
             sockets: Arc::clone(&sockets),
-            most: options.connections,
+            most: options.connections.get(),
             offer: Offer {
                 export: options.export.clone(),
                 bytes: about.disk_bytes,

@@ -23,10 +23,13 @@ impl Subject for Named<'_> {
 /// The policy must know the future, a default is out of range, or [`SimError::Interrupted`].
 pub fn check_policy(policy: &PolicySpec, progress: &Progress) -> Result<Conformance, SimError> {
     if policy.entry().kind == Kind::Offline {
-        return Err(SimError::Usage(format!(
-            "policy {} must know the future, which these rules are not for; give another one",
-            policy.written()
-        )));
+        return Err(SimError::usage(
+            format!(
+                "policy {} must know the future, which these rules are not for",
+                policy.written()
+            ),
+            "give another one",
+        ));
     }
     check(&Named(policy), || progress.is_cancelled())?.ok_or(SimError::Interrupted)
 }

@@ -59,11 +59,12 @@ impl EndOfBracket {
         };
         let Some(settings) = settings else { return Ok(None) };
         let Some(seconds) = settings.strip_prefix("effort=") else {
-            return Err(SimError::Usage(format!(
-                "policy {name}: {settings:?} is not its parameter; it takes effort=SECONDS"
-            )));
+            return Err(SimError::usage(
+                format!("policy {name}: {settings:?} is not its parameter"),
+                "it takes effort=SECONDS",
+            ));
         };
-        let effort = Effort::parse(&format!("policy {name}: effort="), seconds)?;
+        let effort = Effort::parse(format!("policy {name}: effort="), seconds)?;
         Ok(Some(EndOfBracket { written: text.to_owned(), effort: Some(effort) }))
     }
 }
@@ -189,15 +190,15 @@ pub(crate) fn explained(
             let parameters = parameters(policy).unwrap_or_default();
             (name, parameters.iter().map(|parameter| parameter.name).collect())
         }
-        SettingsError::Refused(sentence) => return SimError::Usage(sentence.clone()),
+        SettingsError::Refused(sentence) => return SimError::Usage(sentence.clone().into()),
     };
-    SimError::Usage(format!("{error}{}", suggestion(name, &names)))
+    SimError::usage(error.to_string(), suggestion(name, &names))
 }
 
-/// `; did you mean "clock"? There are: …`
+/// `did you mean "clock"? there are: …`
 pub(crate) fn suggestion(name: &str, names: &[&str]) -> String {
     if names.is_empty() {
-        return "; it takes none".to_owned();
+        return "it takes none".to_owned();
     }
     let nearest = names
         .iter()
@@ -205,7 +206,7 @@ pub(crate) fn suggestion(name: &str, names: &[&str]) -> String {
         .min()
         .filter(|(distance, candidate)| *distance <= candidate.len() / 2 + 1)
         .map_or(String::new(), |(_, candidate)| format!("did you mean {candidate:?}? "));
-    format!("; {nearest}there are: {}", names.join(", "))
+    format!("{nearest}there are: {}", names.join(", "))
 }
 
 #[cfg(test)]

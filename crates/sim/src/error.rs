@@ -3,6 +3,7 @@
 use clockhand_device::DeviceError;
 use clockhand_policy::own::Failure;
 use clockhand_policy::parameters::SettingsError;
+use clockhand_quantity::{Sentence, Text};
 use clockhand_trace::TraceError;
 
 /// Why a simulation gives no result; each message is one sentence.
@@ -10,7 +11,7 @@ use clockhand_trace::TraceError;
 pub enum SimError {
     /// The request makes no sense: an unknown name, a value out of range, a contradiction.
     #[error("{0}")]
-    Usage(String),
+    Usage(Sentence),
     /// A trace cannot be read.
     #[error(transparent)]
     Trace(TraceError),
@@ -34,6 +35,25 @@ pub enum SimError {
     Interrupted,
 }
 
+impl SimError {
+    /// What was asked for is wrong; the remedy is empty if the problem says what to do.
+    pub fn usage(problem: impl Into<Text>, remedy: impl Into<Text>) -> Self {
+        SimError::Usage(Sentence::new(problem, remedy))
+    }
+
+    /// What it says, with its options apart from its words.
+    pub fn sentence(&self) -> Sentence {
+        match self {
+            SimError::Usage(sentence) => sentence.clone(),
+            SimError::Trace(error) => error.sentence(),
+            SimError::Device(error) => error.sentence(),
+            SimError::OwnPolicy(_) | SimError::Unserved { .. } | SimError::Interrupted => {
+                self.to_string().into()
+            }
+        }
+    }
+}
+
 impl From<TraceError> for SimError {
     fn from(error: TraceError) -> Self {
         match error {
@@ -45,6 +65,6 @@ impl From<TraceError> for SimError {
 
 impl From<SettingsError> for SimError {
     fn from(error: SettingsError) -> Self {
-        SimError::Usage(error.to_string())
+        SimError::Usage(error.to_string().into())
     }
 }

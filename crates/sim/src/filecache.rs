@@ -22,6 +22,7 @@ mod study;
 
 use clockhand_device::Device;
 use clockhand_policy::catalog::PolicySpec;
+use clockhand_quantity::{Text, option};
 use clockhand_trace::{Folding, PageView};
 
 pub(crate) use admission::{Admission, Everything};
@@ -144,7 +145,7 @@ pub fn break_even(
     devices: &[String],
     block_sizes_bytes: &[u64],
 ) -> Result<Vec<BreakEvenRow>, SimError> {
-    check_given(devices, "device", "--device NAME")?;
+    check_given(devices, "device", option("device") + " NAME")?;
     let prices = Prices::new(costs, devices, block_sizes_bytes)?;
     let mut rows = Vec::new();
     for at in &prices.at {
@@ -195,15 +196,15 @@ fn checked(
 }
 
 fn check(experiment: &FileCacheExperiment) -> Result<(), SimError> {
-    check_given(&experiment.policies, "policy", "--policy NAME")?;
-    check_given(&experiment.capacities, "capacity", "--capacity")?;
-    check_given(&experiment.admissions, "admission", "--admission NAME")?;
-    check_given(&experiment.devices, "device", "--device NAME")?;
-    check_given(&experiment.block_sizes_bytes, "block size", "--page-size")?;
+    check_given(&experiment.policies, "policy", option("policy") + " NAME")?;
+    check_given(&experiment.capacities, "capacity", option("capacity"))?;
+    check_given(&experiment.admissions, "admission", option("admission") + " NAME")?;
+    check_given(&experiment.devices, "device", option("device") + " NAME")?;
+    check_given(&experiment.block_sizes_bytes, "block size", option("page-size"))?;
     if experiment.second_touch.history == Some(0) {
-        return Err(SimError::Usage(
-            "--history 0 remembers no block; give blocks, from 1, or leave it out to remember all"
-                .to_owned(),
+        return Err(SimError::usage(
+            option("history") + " 0 remembers no block",
+            "give blocks, from 1, or leave it out to remember all",
         ));
     }
     Ok(())
@@ -211,21 +212,21 @@ fn check(experiment: &FileCacheExperiment) -> Result<(), SimError> {
 
 /// The policies and the bound; other ends of the bracket are refused.
 fn policies(experiment: &FileCacheExperiment) -> Result<Vec<Caching>, SimError> {
-    let policy = |contestant: &Contestant| {
-        match contestant {
+    let policy = |contestant: &Contestant| match contestant {
         Contestant::Policy(policy) => {
             Ok(Caching::Policy(policy.clone().with_seed(experiment.seed)))
         }
         Contestant::Bound(end) if end.written() == Contestant::BOUND => Ok(Caching::Bound),
-        Contestant::Bound(_) => Err(SimError::Usage(
-            "--policy bound takes no effort in file caches; give bound alone".to_owned(),
+        Contestant::Bound(_) => Err(SimError::usage(
+            option("policy") + " bound takes no effort in file caches",
+            "give bound alone",
         )),
-        Contestant::Feasible(_) => Err(SimError::Usage(
-            "--policy opt-feasible is no policy that a file cache can have; give min with --admission belady, which \
-             knows the future, or bound"
-                .to_owned(),
+        Contestant::Feasible(_) => Err(SimError::usage(
+            option("policy") + " opt-feasible is no policy that a file cache can have",
+            Text::from("give min with ")
+                + option("admission")
+                + " belady, which knows the future, or bound",
         )),
-    }
     };
     experiment.policies.iter().map(policy).collect()
 }
@@ -234,25 +235,32 @@ fn policies(experiment: &FileCacheExperiment) -> Result<Vec<Caching>, SimError> 
 fn check_choices(experiment: &FileCacheExperiment, policies: &[Caching]) -> Result<(), SimError> {
     let rules = &experiment.admissions;
     if rules.contains(&AdmissionRule::Belady) {
-        experiment.intervals.refuse("--admission belady")?;
+        experiment.intervals.refuse(option("admission") + " belady")?;
     }
     for policy in policies {
         let Caching::Policy(policy) = policy else {
-            experiment.intervals.refuse("--policy bound")?;
+            experiment.intervals.refuse(option("policy") + " bound")?;
             continue;
         };
         let (entry, name) = (policy.entry(), policy.entry().description.name);
         if rules.contains(&AdmissionRule::TinyLfu) && !entry.can_peek {
-            return Err(SimError::Usage(format!(
-                "--admission tinylfu compares a block with the one that would leave, and the choice of {name} changes it; \
-                 use fifo, lru, cflru or min with tinylfu"
-            )));
+            return Err(SimError::usage(
+                option("admission")
+                    + format!(
+                        " tinylfu compares a block with the one that would leave, and the choice of {name} \
+                         changes it"
+                    ),
+                "use fifo, lru, cflru or min with tinylfu",
+            ));
         }
         if rules.contains(&AdmissionRule::Belady) && name != "min" {
-            return Err(SimError::Usage(format!(
-                "--admission belady decides itself which block leaves and when, so that {name} has no say; use --policy \
-                 min with belady"
-            )));
+            return Err(SimError::usage(
+                option("admission")
+                    + format!(
+                        " belady decides itself which block leaves and when, so that {name} has no say"
+                    ),
+                Text::from("use ") + option("policy") + " min with belady",
+            ));
         }
     }
     Ok(())

@@ -12,6 +12,7 @@ pub use notes::Rows;
 pub(crate) use notes::{Cut, Cuts, Grows, IntervalRow, Noted, Notes, Part, grows};
 
 use crate::{MemorySize, SimError};
+use clockhand_quantity::{Text, option};
 
 /// Length of a part of a trace, in references or in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,9 +102,10 @@ impl Intervals {
         let of_warm_up = |text: &str| {
             if let Some(share) = share_of(text) {
                 let wrong = || {
-                    SimError::Usage(format!(
-                        "--warm-up {text} is no share below 100%; give one such as 20%"
-                    ))
+                    SimError::usage(
+                        option("warm-up") + format!(" {text} is no share below 100%"),
+                        "give one such as 20%",
+                    )
                 };
                 return share
                     .filter(|(part, whole)| part < whole)
@@ -111,17 +113,18 @@ impl Intervals {
                     .map(|(numerator, denominator)| WarmUp::Share { numerator, denominator });
             }
             Span::parse(text).map(WarmUp::Span).ok_or_else(|| {
-                SimError::Usage(format!(
-                    "--warm-up {text:?} is no part of a trace; give references (10000), a share of them (20%) or a time with \
-                     its unit (10ms, 2.5s)"
-                ))
+                SimError::usage(
+                    option("warm-up") + format!(" {text:?} is no part of a trace"),
+                    "give references (10000), a share of them (20%) or a time with its unit (10ms, 2.5s)",
+                )
             })
         };
         let of_every = |text: &str| {
             Span::parse(text).ok_or_else(|| {
-                SimError::Usage(format!(
-                    "--every {text:?} is no interval; give references (10000) or a time with its unit (10ms, 2.5s)"
-                ))
+                SimError::usage(
+                    option("every") + format!(" {text:?} is no interval"),
+                    "give references (10000) or a time with its unit (10ms, 2.5s)",
+                )
             })
         };
         Ok(Intervals {
@@ -142,17 +145,21 @@ impl Intervals {
     /// A warm-up is asked for, or intervals are of references.
     pub(crate) fn windows_ns(&self) -> Result<Option<u64>, SimError> {
         if self.warm_up != WarmUp::None {
-            return Err(SimError::Usage(
-                "--warm-up is of runs that are counted; leave it out, or --timed".to_owned(),
+            return Err(SimError::usage(
+                option("warm-up") + " is of runs that are counted",
+                Text::from("leave it out, or ") + option("timed"),
             ));
         }
         match self.every {
             None => Ok(None),
             Some(Span::Time(ns)) => Ok(Some(ns)),
-            Some(Span::References(every)) => Err(SimError::Usage(format!(
-                "--every {every} is no span of time, which --timed needs; give a number and its unit, such as 500us, 10ms or \
-                 2.5s"
-            ))),
+            Some(Span::References(every)) => Err(SimError::usage(
+                option("every")
+                    + format!(" {every} is no span of time, which ")
+                    + option("timed")
+                    + " needs",
+                "give a number and its unit, such as 500us, 10ms or 2.5s",
+            )),
         }
     }
 
@@ -166,12 +173,18 @@ impl Intervals {
     /// # Errors
     ///
     /// A warm-up or intervals are asked for of `what`.
-    pub(crate) fn refuse(&self, what: &str) -> Result<(), SimError> {
+    pub(crate) fn refuse(&self, what: Text) -> Result<(), SimError> {
         match self.is_off() {
             true => Ok(()),
-            false => Err(SimError::Usage(format!(
-                "{what} knows only a whole trace; leave out --warm-up and --every, or {what}"
-            ))),
+            false => Err(SimError::usage(
+                what.clone() + " knows only a whole trace",
+                Text::from("leave out ")
+                    + option("warm-up")
+                    + " and "
+                    + option("every")
+                    + ", or "
+                    + what,
+            )),
         }
     }
 
@@ -192,9 +205,14 @@ impl Intervals {
         let needs_times = matches!(self.warm_up, WarmUp::Span(Span::Time(_)))
             || matches!(self.every, Some(Span::Time(_)));
         if needs_times && !arrivals.has_times() {
-            return Err(SimError::Usage(format!(
-                "{trace}: the trace has no times, so that --warm-up and --every take references of it, such as 10000"
-            )));
+            return Err(SimError::usage(
+                Text::from(format!("{trace}: the trace has no times, so that "))
+                    + option("warm-up")
+                    + " and "
+                    + option("every")
+                    + " take references of it, such as 10000",
+                "",
+            ));
         }
         let begin = match self.warm_up {
             WarmUp::None => 0,
@@ -206,9 +224,12 @@ impl Intervals {
             }
         };
         if begin >= references {
-            return Err(SimError::Usage(format!(
-                "{trace}: --warm-up leaves nothing to count of its {references} references; give a shorter one"
-            )));
+            return Err(SimError::usage(
+                Text::from(format!("{trace}: "))
+                    + option("warm-up")
+                    + format!(" leaves nothing to count of its {references} references"),
+                "give a shorter one",
+            ));
         }
         let begin_ns = match self.warm_up {
             WarmUp::None => Some(0),
@@ -221,9 +242,12 @@ impl Intervals {
             Some(Span::Time(every)) => by_time(begin_ns.unwrap_or(0), every, arrivals),
         };
         if cuts.len() > LIMIT_INTERVALS {
-            return Err(SimError::Usage(format!(
-                "{trace}: --every gives more than {LIMIT_INTERVALS} intervals; give a longer one"
-            )));
+            return Err(SimError::usage(
+                Text::from(format!("{trace}: "))
+                    + option("every")
+                    + format!(" gives more than {LIMIT_INTERVALS} intervals"),
+                "give a longer one",
+            ));
         }
         Ok(Cuts { cuts, has_intervals: self.every.is_some() })
     }

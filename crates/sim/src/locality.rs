@@ -17,6 +17,7 @@ mod working_set;
 mod write_frequency;
 
 use clockhand_device::{Device, PageCost};
+use clockhand_quantity::{Text, option};
 use clockhand_trace::{Folding, Numbering, PageView, PageViewBuilder};
 
 use crate::intervals::{ArrivalsAtSizes, Intervals};
@@ -197,15 +198,17 @@ pub fn analyze_locality(study: &LocalityStudy, progress: &Progress) -> Result<Lo
 fn check_intervals(study: &LocalityStudy) -> Result<(), SimError> {
     let Wanted { curve, inter_reference, rankings, working_sets } = study.wanted;
     if study.sample.is_some() {
-        study.intervals.refuse("--sample")?;
+        study.intervals.refuse(option("sample"))?;
     }
     if study.repeats == Repeats::Collapsed {
-        study.intervals.refuse("--repeats collapsed")?;
+        study.intervals.refuse(option("repeats") + " collapsed")?;
     }
     if study.intervals.has_warm_up() && (curve || inter_reference || rankings || working_sets) {
-        return Err(SimError::Usage(
-            "--warm-up is for --rows intervals; the other tables are of a whole trace, from --skip on if that is given"
-                .to_owned(),
+        return Err(SimError::usage(
+            option("warm-up") + " is for " + option("rows") + " intervals",
+            Text::from("the other tables are of a whole trace, from ")
+                + option("skip")
+                + " on if that is given",
         ));
     }
     Ok(())

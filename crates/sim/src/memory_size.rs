@@ -1,5 +1,6 @@
 //! How much memory: in frames, in bytes, or as a share of what the trace touches.
 
+use clockhand_quantity::{Text, option};
 use std::fmt;
 
 use clockhand_trace::{bytes_text, bytes_with_unit, size_bytes};
@@ -34,13 +35,16 @@ impl MemorySize {
     pub fn parse_frames(text: &str) -> Result<Vec<MemorySize>, SimError> {
         text.split(',')
             .map(|item| {
-                let frames = item.trim().parse().ok().filter(|frames| (1..u32::MAX).contains(frames));
+                let frames =
+                    item.trim().parse().ok().filter(|frames| (1..u32::MAX).contains(frames));
                 frames.map(MemorySize::Frames).ok_or_else(|| {
-                    SimError::Usage(format!(
-                        "--frames {item:?} is not a number of page frames; give whole numbers from 1 to {}, \
-                         separated by commas",
-                        u32::MAX - 1
-                    ))
+                    SimError::usage(
+                        option("frames") + format!(" {item:?} is not a number of page frames"),
+                        format!(
+                            "give whole numbers from 1 to {}, separated by commas",
+                            u32::MAX - 1
+                        ),
+                    )
                 })
             })
             .collect()
@@ -53,12 +57,20 @@ impl MemorySize {
     ///
     /// A sentence that names the item and what is allowed.
     pub fn parse_memory(text: &str) -> Result<Vec<MemorySize>, SimError> {
+        Self::parse_sizes_of("memory", text)
+    }
+
+    /// Reads an option that takes what `--memory` takes.
+    pub(crate) fn parse_sizes_of(
+        name: &'static str,
+        text: &str,
+    ) -> Result<Vec<MemorySize>, SimError> {
         let mut sizes = Vec::new();
         for item in text.split(',').map(str::trim) {
             match item.split_once("..") {
-                Some((first, last)) => sizes.extend(percent_range(item, first, last)?),
-                None if item.ends_with('%') => sizes.push(share(item)?),
-                None => sizes.push(bytes(item)?),
+                Some((first, last)) => sizes.extend(percent_range(name, item, first, last)?),
+                None if item.ends_with('%') => sizes.push(share(name, item)?),
+                None => sizes.push(bytes(name, item)?),
             }
         }
         Ok(sizes)
@@ -76,8 +88,12 @@ impl MemorySize {
         match (frames, memory) {
             (Some(frames), None) => Self::parse_frames(frames),
             (None, Some(memory)) => Self::parse_memory(memory),
-            _ => Err(SimError::Usage(
-                "the memory size is given by --frames or by --memory; give one of them".to_owned(),
+            _ => Err(SimError::usage(
+                Text::from("the memory size is given by ")
+                    + option("frames")
+                    + " or by "
+                    + option("memory"),
+                "give one of them",
             )),
         }
     }
@@ -134,9 +150,10 @@ impl fmt::Display for MemorySize {
 pub fn parse_page_bytes(text: &str) -> Result<u64, SimError> {
     let bytes = size_bytes(text);
     bytes.filter(|bytes| bytes.is_power_of_two()).ok_or_else(|| {
-        SimError::Usage(format!(
-            "--page-size {text:?} is not a page size; give a power of two such as 4KiB or 512"
-        ))
+        SimError::usage(
+            option("page-size") + format!(" {text:?} is not a page size"),
+            "give a power of two such as 4KiB or 512",
+        )
     })
 }
 
@@ -146,42 +163,53 @@ pub(crate) fn check_reserve(
     frames: impl IntoIterator<Item = u32>,
 ) -> Result<(), SimError> {
     match frames.into_iter().min() {
-        Some(smallest) if reserve >= smallest => Err(SimError::Usage(format!(
-            "--reserve {reserve} leaves no frame to the policies in the smallest cell, whose memory is {smallest} \
-             {}; give a reserve below {smallest} or more memory",
-            if smallest == 1 { "frame" } else { "frames" },
-        ))),
+        Some(smallest) if reserve >= smallest => Err(SimError::usage(
+            option("reserve")
+                + format!(
+                    " {reserve} leaves no frame to the policies in the smallest cell, whose memory is \
+                     {smallest} {}",
+                    if smallest == 1 { "frame" } else { "frames" }
+                ),
+            format!("give a reserve below {smallest} or more memory"),
+        )),
         _ => Ok(()),
     }
 }
 
-fn bytes(item: &str) -> Result<MemorySize, SimError> {
+fn bytes(name: &'static str, item: &str) -> Result<MemorySize, SimError> {
     bytes_with_unit(item).filter(|&bytes| bytes > 0).map(MemorySize::Bytes).ok_or_else(|| {
-        SimError::Usage(format!(
-            "--memory {item:?} is not a memory size; give shares of the footprint such as 5%, or sizes \
-             such as 64MiB"
-        ))
+        SimError::usage(
+            option(name) + format!(" {item:?} is not a memory size"),
+            "give shares of the footprint such as 5%, or sizes such as 64MiB",
+        )
     })
 }
 
-fn percent_range(item: &str, first: &str, last: &str) -> Result<Vec<MemorySize>, SimError> {
+fn percent_range(
+    name: &'static str,
+    item: &str,
+    first: &str,
+    last: &str,
+) -> Result<Vec<MemorySize>, SimError> {
     let whole = |text: &str| text.strip_suffix('%').and_then(|digits| digits.parse::<u64>().ok());
     match (whole(first), whole(last)) {
         (Some(first), Some(last)) if 1 <= first && first <= last && last <= 100 => Ok((first
             ..=last)
             .map(|numerator| MemorySize::Share { numerator, denominator: 100 })
             .collect()),
-        _ => Err(SimError::Usage(format!(
-            "--memory {item:?} is not a range of percentages; give one such as 1%..100%, rising, within 1 and 100"
-        ))),
+        _ => Err(SimError::usage(
+            option(name) + format!(" {item:?} is not a range of percentages"),
+            "give one such as 1%..100%, rising, within 1 and 100",
+        )),
     }
 }
 
-fn share(item: &str) -> Result<MemorySize, SimError> {
+fn share(name: &'static str, item: &str) -> Result<MemorySize, SimError> {
     let refused = || {
-        SimError::Usage(format!(
-            "--memory {item:?} is not a share of the footprint; give a percentage above 0% and up to 100%"
-        ))
+        SimError::usage(
+            option(name) + format!(" {item:?} is not a share of the footprint"),
+            "give a percentage above 0% and up to 100%",
+        )
     };
     let digits = item.trim_end_matches('%');
     let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));

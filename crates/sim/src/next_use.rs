@@ -1,5 +1,6 @@
 //! The future, for policies that need it: the next record of the same page.
 
+use clockhand_quantity::{Text, option};
 use std::path::Path;
 
 use clockhand_trace::{Drop, PageView, Record, ScratchColumn};
@@ -97,10 +98,10 @@ pub(crate) fn check_steps(records: usize) -> Result<(), SimError> {
     if records < NEVER as usize {
         return Ok(());
     }
-    Err(SimError::Usage(
-        "the trace has more than 2^32 steps, which policies that know the future and the bracket of the optimum \
-         cannot number; take a part of it with --limit"
-            .to_owned(),
+    Err(SimError::usage(
+        "the trace has more than 2^32 steps, which policies that know the future and the bracket \
+         of the optimum cannot number",
+        Text::from("take a part of it with ") + option("limit"),
     ))
 }
 

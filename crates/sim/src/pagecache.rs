@@ -16,6 +16,7 @@ mod swap_slots;
 #[cfg(test)]
 mod tests;
 
+use clockhand_quantity::{Text, option};
 use std::sync::OnceLock;
 
 use clockhand_device::{Device, Joined, PageCost};
@@ -218,17 +219,17 @@ impl<'a> Study for PageCacheStudy<'a> {
 
 /// The policies, if the experiment has all that it needs.
 fn policies(experiment: &PageCacheExperiment) -> Result<Vec<&PolicySpec>, SimError> {
-    check_given(&experiment.policies, "policy", "--policy NAME")?;
-    check_given(&experiment.sizes, "memory size", "--frames or --memory")?;
+    check_given(&experiment.policies, "policy", option("policy") + " NAME")?;
+    check_given(&experiment.sizes, "memory size", option("frames") + " or " + option("memory"))?;
     experiment.policies.iter().map(policy_of).collect()
 }
 
 fn policy_of(contestant: &Contestant) -> Result<&PolicySpec, SimError> {
     match contestant {
         Contestant::Policy(policy) => Ok(policy),
-        Contestant::Bound(_) | Contestant::Feasible(_) => Err(SimError::Usage(
-            "the bound is not known for page caches with calls; leave it out, and take min"
-                .to_owned(),
+        Contestant::Bound(_) | Contestant::Feasible(_) => Err(SimError::usage(
+            "the bound is not known for page caches with calls",
+            "leave it out, and take min",
         )),
     }
 }
@@ -284,16 +285,19 @@ fn arrivals(intervals: &Intervals, view: &EventView) -> Arrivals {
 /// Refuses options that mean nothing on this trace.
 fn check(name: &str, view: &EventView, options: &PageCacheOptions) -> Result<(), SimError> {
     if options.read_ahead.file.is_some() && !view.has_files() {
-        return Err(SimError::Usage(format!(
-            "{name}: the trace has no files to read ahead; leave file:MIN-MAX out of --read-ahead, or give a trace of events"
-        )));
+        return Err(SimError::usage(
+            format!("{name}: the trace has no files to read ahead"),
+            Text::from("leave file:MIN-MAX out of ")
+                + option("read-ahead")
+                + ", or give a trace of events",
+        ));
     }
     let needs_times = options.flusher.is_some_and(|flusher| flusher.unit == FlushUnit::Time);
     if needs_times && view.has_files() && view.times_ns().is_none() {
-        return Err(SimError::Usage(format!(
-            "{name}: the trace has no times, so the flusher cannot count seconds; give --flush-every in references, \
-             1000r for example"
-        )));
+        return Err(SimError::usage(
+            format!("{name}: the trace has no times, so the flusher cannot count seconds"),
+            Text::from("give ") + option("flush-every") + " in references, 1000r for example",
+        ));
     }
     Ok(())
 }
@@ -323,11 +327,14 @@ impl PageCacheStudy<'_> {
 
     fn future<'p>(&self, prepared: &'p PreparedEvents) -> Result<&'p Future, SimError> {
         if prepared.view.references().len() > Future::LIMIT_REFERENCES {
-            return Err(SimError::Usage(format!(
-                "{}: offline policies take at most {} references; take a part with --limit",
-                prepared.trace.name,
-                Future::LIMIT_REFERENCES
-            )));
+            return Err(SimError::usage(
+                format!(
+                    "{}: offline policies take at most {} references",
+                    prepared.trace.name,
+                    Future::LIMIT_REFERENCES
+                ),
+                Text::from("take a part with ") + option("limit"),
+            ));
         }
         let read_ahead = self.experiment.options.read_ahead;
         let reads_ahead = read_ahead.file.is_some() || read_ahead.swap_slots.is_some();

@@ -9,6 +9,7 @@ mod row;
 mod sampled;
 mod streamed;
 
+use clockhand_quantity::{Text, option};
 use std::num::NonZeroU64;
 
 use clockhand_device::{Device, PageCost};
@@ -144,8 +145,8 @@ pub fn simulate(experiment: &Experiment, progress: &Progress) -> Result<Outcome,
 
 fn check(experiment: &Experiment) -> Result<(), SimError> {
     check_given(&experiment.traces, "trace", "a file")?;
-    check_given(&experiment.policies, "policy", "--policy NAME")?;
-    check_given(&experiment.sizes, "memory size", "--frames or --memory")?;
+    check_given(&experiment.policies, "policy", option("policy") + " NAME")?;
+    check_given(&experiment.sizes, "memory size", option("frames") + " or " + option("memory"))?;
     check_intervals(experiment)?;
     // A memory too small for the largest possible footprint is too small for every one.
     check_reserve(experiment.reserve, experiment.frames(PageView::LIMIT_PAGES))
@@ -154,11 +155,11 @@ fn check(experiment: &Experiment) -> Result<(), SimError> {
 /// Refuses what is known of a whole trace only.
 fn check_intervals(experiment: &Experiment) -> Result<(), SimError> {
     if experiment.sample.is_some() {
-        experiment.intervals.refuse("--sample")?;
+        experiment.intervals.refuse(option("sample"))?;
     }
     let is_end = |contestant: &&Contestant| !matches!(contestant, Contestant::Policy(_));
     match experiment.policies.iter().find(is_end) {
-        Some(end) => experiment.intervals.refuse(&format!("--policy {}", end.written())),
+        Some(end) => experiment.intervals.refuse(option("policy") + format!(" {}", end.written())),
         None => Ok(()),
     }
 }
@@ -328,10 +329,10 @@ impl<'a> PagesStudy<'a> {
     pub(crate) fn check_scratch(&self, is_on_scratch: bool) -> Result<(), SimError> {
         let is_end = |contestant: &&Contestant| !matches!(contestant, Contestant::Policy(_));
         match self.experiment.policies.iter().find(is_end) {
-            Some(end) if is_on_scratch => Err(SimError::Usage(format!(
-                "{} needs all references in memory; leave it or --scratch out",
-                end.written()
-            ))),
+            Some(end) if is_on_scratch => Err(SimError::usage(
+                format!("{} needs all references in memory", end.written()),
+                Text::from("leave it or ") + option("scratch") + " out",
+            )),
             _ => Ok(()),
         }
     }

@@ -20,9 +20,10 @@ impl Pricing {
         let ratio = page_cost.write_read_ratio();
         let exact = Exact::new((*ratio.numer()).into(), (*ratio.denom()).into());
         let device_ratio = policy_ratio(&exact).map_err(|error| {
-            SimError::Usage(format!(
-                "device {device}: the write/read cost ratio is unusable: {error}"
-            ))
+            SimError::usage(
+                format!("device {device}: the write/read cost ratio is unusable: {error}"),
+                "",
+            )
         })?;
         Ok(Pricing { device: named, page_cost, device_ratio })
     }

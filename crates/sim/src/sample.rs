@@ -1,6 +1,7 @@
 //! Samples of pages: which pages belong to one is decided by their hash (SHARDS: Waldspurger, Park, Garthwaite and Ahmad,
 //! FAST 2015).
 
+use clockhand_quantity::option;
 use std::fmt;
 
 use crate::SimError;
@@ -33,10 +34,13 @@ impl Sample {
             None => pages(),
         };
         sample.ok_or_else(|| {
-            SimError::Usage(format!(
-                "--sample {text:?} is neither a rate nor a number of pages; give a rate such as 0.1 or 10%, above 0 and \
-                 up to 1, or a whole number of pages from {FEWEST_PAGES}"
-            ))
+            SimError::usage(
+                option("sample") + format!(" {text:?} is neither a rate nor a number of pages"),
+                format!(
+                    "give a rate such as 0.1 or 10%, above 0 and up to 1, or a whole number of \
+                     pages from {FEWEST_PAGES}"
+                ),
+            )
         })
     }
 }

@@ -7,6 +7,7 @@
 //!           next trace → Prepared, meanwhile
 //! ```
 
+use clockhand_quantity::Text;
 use std::sync::OnceLock;
 
 use clockhand_trace::ReadReport;
@@ -229,9 +230,10 @@ fn selected_tasks<S: Study>(
 
 fn check_positions(wanted: &[usize], cells: usize) -> Result<(), SimError> {
     match wanted.iter().find(|&&position| position >= cells) {
-        Some(position) => Err(SimError::Usage(format!(
-            "there is no cell {position}; the trace has {cells} cells, counted from 0"
-        ))),
+        Some(position) => Err(SimError::usage(
+            format!("there is no cell {position}"),
+            format!("the trace has {cells} cells, counted from 0"),
+        )),
         None => Ok(()),
     }
 }
@@ -240,13 +242,17 @@ fn check_positions(wanted: &[usize], cells: usize) -> Result<(), SimError> {
 pub(crate) fn threads(jobs: Option<usize>, tasks: usize) -> Result<rayon::ThreadPool, SimError> {
     let jobs = jobs.map_or(0, |jobs| jobs.min(tasks));
     let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
-    threads.map_err(|error| SimError::Usage(format!("cannot start threads: {error}")))
+    threads.map_err(|error| SimError::usage(format!("cannot start threads: {error}"), ""))
 }
 
-/// Refuses an empty list of what a study needs.
-pub(crate) fn check_given<T>(list: &[T], what: &str, option: &str) -> Result<(), SimError> {
+/// Refuses an empty list of what a study needs; `example` is an option that gives some.
+pub(crate) fn check_given<T>(
+    list: &[T],
+    what: &str,
+    example: impl Into<Text>,
+) -> Result<(), SimError> {
     match list.is_empty() {
-        true => Err(SimError::Usage(format!("no {what} is given; add {option}"))),
+        true => Err(SimError::usage(format!("no {what} is given"), Text::from("add ") + example)),
         false => Ok(()),
     }
 }

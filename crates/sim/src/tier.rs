@@ -116,9 +116,10 @@ impl Contender {
         }
         match Contestant::parse(text)? {
             Contestant::Policy(policy) => Ok(Contender::Page(policy)),
-            Contestant::Bound(_) | Contestant::Feasible(_) => Err(SimError::Usage(format!(
-                "policy {text} is of memory of one tier; give bound without parameters for the least time of any schedule"
-            ))),
+            Contestant::Bound(_) | Contestant::Feasible(_) => Err(SimError::usage(
+                format!("policy {text} is of memory of one tier"),
+                "give bound without parameters for the least time of any schedule",
+            )),
         }
     }
 

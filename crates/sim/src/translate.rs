@@ -25,6 +25,7 @@ mod translator;
 use clockhand_device::Device;
 use clockhand_policy::Ratio;
 use clockhand_policy::catalog::{Kind, PolicySpec, ResolvedPolicy};
+use clockhand_quantity::{Text, option};
 use clockhand_trace::{bytes_text, bytes_with_unit};
 
 pub use geometry::{Replacement, TlbGeometry};
@@ -64,16 +65,21 @@ impl HugePages {
     ///
     /// A sentence that names the text and what is allowed.
     pub fn parse(text: &str) -> Result<Self, SimError> {
-        let refused = |problem: &str| Err(SimError::Usage(format!("--huge {text:?}: {problem}")));
+        let refused = |problem: &str, remedy: &str| {
+            Err(SimError::usage(option("huge") + format!(" {text:?}: {problem}"), remedy))
+        };
         let (size, share) = text.split_once(':').unwrap_or((text, "1"));
         let Some(bytes) = bytes_with_unit(size).or_else(|| size.parse().ok()) else {
-            return refused("there is no size before the colon; give one such as 2MiB or 2MiB:1/2");
+            return refused(
+                "there is no size before the colon",
+                "give one such as 2MiB or 2MiB:1/2",
+            );
         };
         match share.parse() {
             Ok(share) if Ratio::whole(0) < share && share <= Ratio::whole(1) => {
                 Ok(HugePages { bytes, share })
             }
-            _ => refused("the share is not above 0 and at most 1; give one such as 1/2 or 0.9"),
+            _ => refused("the share is not above 0 and at most 1", "give one such as 1/2 or 0.9"),
         }
     }
 
@@ -83,11 +89,16 @@ impl HugePages {
         let fits = self.bytes.is_multiple_of(page_bytes) && pages.is_power_of_two() && pages >= 2;
         match u32::try_from(pages).ok().filter(|_| fits) {
             Some(pages) => Ok(Promotion::new(pages, self.share)),
-            None => Err(SimError::Usage(format!(
-                "--huge {} bytes is not 2, 4, 8, … pages of {page_bytes} bytes; give another huge page or leave out \
-                 --page-size {page_bytes}",
-                self.bytes
-            ))),
+            None => Err(SimError::usage(
+                option("huge")
+                    + format!(
+                        " {} bytes is not 2, 4, 8, … pages of {page_bytes} bytes",
+                        self.bytes
+                    ),
+                Text::from("give another huge page or leave out ")
+                    + option("page-size")
+                    + format!(" {page_bytes}"),
+            )),
         }
     }
 }
@@ -200,14 +211,18 @@ pub fn check_translate(experiment: &TranslateExperiment) -> Result<(), SimError>
 
 /// Refuses what makes no sense; the policies.
 fn check(experiment: &TranslateExperiment) -> Result<Vec<PolicySpec>, SimError> {
-    check_given(&experiment.page_sizes_bytes, "page size", "--page-size SIZE")?;
-    check_given(&experiment.tlbs, "TLB", "--tlb ENTRIES")?;
-    check_given(&experiment.sizes, "memory size", "--frames or --memory")?;
-    check_given(&experiment.policies, "policy", "--policy NAME")?;
-    check_given(&experiment.storage, "storage", "--ratio NUMBER or --device NAME")?;
-    check_range("--walk-levels", experiment.walk_levels, 1, MOST_LEVELS)?;
-    check_range("--walk-cache", experiment.walk_cache, 0, TlbGeometry::LIMIT_ENTRIES)?;
-    check_range("--prefetch", experiment.prefetch, 0, MOST_PREFETCHED)?;
+    check_given(&experiment.page_sizes_bytes, "page size", option("page-size") + " SIZE")?;
+    check_given(&experiment.tlbs, "TLB", option("tlb") + " ENTRIES")?;
+    check_given(&experiment.sizes, "memory size", option("frames") + " or " + option("memory"))?;
+    check_given(&experiment.policies, "policy", option("policy") + " NAME")?;
+    check_given(
+        &experiment.storage,
+        "storage",
+        option("ratio") + " NUMBER" + " or " + option("device") + " NAME",
+    )?;
+    check_range("walk-levels", experiment.walk_levels, 1, MOST_LEVELS)?;
+    check_range("walk-cache", experiment.walk_cache, 0, TlbGeometry::LIMIT_ENTRIES)?;
+    check_range("prefetch", experiment.prefetch, 0, MOST_PREFETCHED)?;
     for &page_bytes in &experiment.page_sizes_bytes {
         if let Some(huge) = experiment.huge {
             huge.promotion(page_bytes)?;
@@ -218,28 +233,31 @@ fn check(experiment: &TranslateExperiment) -> Result<Vec<PolicySpec>, SimError> 
     }
     let of_catalog = |contestant: &Contestant| match contestant {
         Contestant::Policy(policy) => Ok(policy.clone().with_seed(experiment.seed)),
-        Contestant::Bound(_) | Contestant::Feasible(_) => Err(SimError::Usage(
-            "--policy bound pages nothing; give a policy, such as clock".to_owned(),
+        Contestant::Bound(_) | Contestant::Feasible(_) => Err(SimError::usage(
+            option("policy") + " bound pages nothing",
+            "give a policy, such as clock",
         )),
     };
     experiment.policies.iter().map(of_catalog).collect()
 }
 
-fn check_range(option: &str, value: u32, least: u32, most: u32) -> Result<(), SimError> {
+fn check_range(name: &'static str, value: u32, least: u32, most: u32) -> Result<(), SimError> {
     match (least..=most).contains(&value) {
         true => Ok(()),
-        false => Err(SimError::Usage(format!(
-            "{option} {value} is out of range; give a whole number from {least} to {most}"
-        ))),
+        false => Err(SimError::usage(
+            option(name) + format!(" {value} is out of range"),
+            format!("give a whole number from {least} to {most}"),
+        )),
     }
 }
 
 /// Refuses a memory that holds no page.
 fn check_memory(size: MemorySize, page_bytes: u64) -> Result<(), SimError> {
     match size {
-        MemorySize::Bytes(bytes) if bytes < page_bytes => Err(SimError::Usage(format!(
-            "--memory {bytes} bytes holds no page of {page_bytes} bytes; give more memory or smaller pages"
-        ))),
+        MemorySize::Bytes(bytes) if bytes < page_bytes => Err(SimError::usage(
+            option("memory") + format!(" {bytes} bytes holds no page of {page_bytes} bytes"),
+            "give more memory or smaller pages",
+        )),
         _ => Ok(()),
     }
 }
@@ -261,9 +279,9 @@ fn priced(
     page_bytes: u64,
 ) -> Result<PricedStorage, SimError> {
     match storage {
-        Storage::Ratio(ratio) if *ratio == Ratio::whole(0) => Err(SimError::Usage(
-            "--ratio 0 is no storage; give how many times slower than memory it is, such as 10"
-                .to_owned(),
+        Storage::Ratio(ratio) if *ratio == Ratio::whole(0) => Err(SimError::usage(
+            option("ratio") + " 0 is no storage",
+            "give how many times slower than memory it is, such as 10",
         )),
         Storage::Ratio(ratio) => Ok(PricedStorage::of_ratio(*ratio, times, page_bytes)),
         Storage::Device(written) => {

@@ -5,6 +5,7 @@ mod recording;
 
 use clockhand_device::{Device, PageCost};
 use clockhand_policy::catalog::{Kind, PolicySpec};
+use clockhand_quantity::{Text, option};
 use clockhand_trace::Folding;
 
 pub(crate) use recording::Recording;
@@ -82,9 +83,12 @@ pub struct Watched {
 ///
 /// Something is unknown or too large, the trace cannot be read, or [`SimError::Interrupted`].
 pub fn watch(watching: &Watching, progress: &Progress) -> Result<Watched, SimError> {
-    check_given(&watching.policies, "policy", "--policy NAME")?;
+    check_given(&watching.policies, "policy", option("policy") + " NAME")?;
     if watching.frames == 0 {
-        return Err(SimError::Usage("--frames 0 leaves no room for a page; give 1 or more".into()));
+        return Err(SimError::usage(
+            option("frames") + " 0 leaves no room for a page",
+            "give 1 or more",
+        ));
     }
     let pricing = Pricing::new(&watching.device, watching.page_bytes)?;
     for policy in &watching.policies {
@@ -94,12 +98,17 @@ pub fn watch(watching: &Watching, progress: &Progress) -> Result<Watched, SimErr
     let references = views.trace.references;
     let places = references.saturating_mul(watching.frames.into());
     if places > Watching::LIMIT_PLACES {
-        return Err(SimError::Usage(format!(
-            "{references} references in {} frames are too many to look at; give --limit or --frames so that their \
-             product is at most {}",
-            watching.frames,
-            Watching::LIMIT_PLACES
-        )));
+        return Err(SimError::usage(
+            format!(
+                "{references} references in {} frames are too many to look at",
+                watching.frames
+            ),
+            Text::from("give ")
+                + option("limit")
+                + " or "
+                + option("frames")
+                + format!(" so that their product is at most {}", Watching::LIMIT_PLACES),
+        ));
     }
     progress.enter(Phase::Replaying, references * watching.policies.len() as u64);
     let courses = watching.policies.iter();

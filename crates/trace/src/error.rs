@@ -2,6 +2,8 @@
 
 use std::io;
 
+use clockhand_quantity::{Sentence, Text, option};
+
 use crate::memory_limit::limit_text;
 
 /// Why a trace cannot be read or written.
@@ -12,10 +14,10 @@ pub enum TraceError {
     #[error("interrupted; nothing was written")]
     Interrupted,
     /// This study cannot keep its data in scratch files.
-    #[error("scratch files are for page policies, in simulate and sweep; leave --scratch out")]
+    #[error("{}", self.sentence())]
     NoScratch,
     /// There is no input to a conversion.
-    #[error("no trace is given; name one to convert")]
+    #[error("{}", self.sentence())]
     NothingToConvert,
     /// There is no such file.
     #[error("{file}: there is no such file; check the path")]
@@ -67,7 +69,7 @@ pub enum TraceError {
         left_out: String,
     },
     /// The format that was asked for does not exist.
-    #[error("there is no trace format named {name:?}{}; use one of {known}", did_you_mean(.nearest))]
+    #[error("{}", self.sentence())]
     UnknownFormat {
         /// The name that was asked for.
         name: String,
@@ -77,10 +79,7 @@ pub enum TraceError {
         known: String,
     },
     /// No known format fits.
-    #[error(
-        "{file}: not a trace in any known format (it looks like {looks_like}); \
-         {}name the format with --trace-format, one of {known}", name_columns(.offer)
-    )]
+    #[error("{}", self.sentence())]
     Unrecognized {
         /// The path as it was given.
         file: String,
@@ -92,7 +91,7 @@ pub enum TraceError {
         offer: Option<String>,
     },
     /// Several formats fit equally well.
-    #[error("{file}: this could be {candidates}; say which with --trace-format NAME ({readings})")]
+    #[error("{}", self.sentence())]
     Ambiguous {
         /// The path as it was given.
         file: String,
@@ -102,10 +101,7 @@ pub enum TraceError {
         readings: String,
     },
     /// A format fits that has no mark, and something speaks against it.
-    #[error(
-        "{file}: this could be {doubts}; {}if it is such a trace then name the format with --trace-format",
-        name_columns(.offer)
-    )]
+    #[error("{}", self.sentence())]
     Doubtful {
         /// The path as it was given.
         file: String,
@@ -115,15 +111,13 @@ pub enum TraceError {
         offer: Option<String>,
     },
     /// The notation that names columns makes no sense.
-    #[error("--trace-format csv: {reason}")]
+    #[error("{}", self.sentence())]
     ColumnsOfText {
         /// What is wrong with it and what to write.
         reason: String,
     },
     /// Columns were named and none is that of operations.
-    #[error(
-        "{file}: no column tells reads from writes; add op=COLUMN, or take all requests as reads with --assume-reads"
-    )]
+    #[error("{}", self.sentence())]
     NoOperationColumn {
         /// The path as it was given.
         file: String,
@@ -205,10 +199,7 @@ pub enum TraceError {
         format: &'static str,
     },
     /// More lines are malformed than a trace may have.
-    #[error(
-        "{file}: {skipped} of {records} {format} records are malformed, the first in {place}, which {reason}; \
-         repair the file or name another format with --trace-format"
-    )]
+    #[error("{}", self.sentence())]
     TooManyBadRecords {
         /// The path as it was given.
         file: String,
@@ -224,34 +215,30 @@ pub enum TraceError {
         reason: String,
     },
     /// The bytes at one place make the whole trace unreadable.
-    #[error("{file}, {place}: {reason}")]
+    #[error("{}", self.sentence())]
     Content {
         /// The path as it was given.
         file: String,
         /// `line 7`, `row 7` or `byte 7`.
         place: String,
         /// What is wrong there and what to do.
-        reason: String,
+        reason: Text,
     },
     /// The page size is not a power of two.
-    #[error(
-        "page size {page_bytes} bytes: a page size must be a power of two; use 4096, for example"
-    )]
+    #[error("{}", self.sentence())]
     PageSize {
         /// The size that was asked for.
         page_bytes: u64,
     },
     /// Reading on would take more memory than it may.
-    #[error(
-        "{file}: {what} more than the memory limit of {limit}; {remedy}, or raise --memory-limit"
-    )]
+    #[error("{}", self.sentence())]
     TooMuchMemory {
         /// The path as it was given, or `the trace`.
         file: String,
         /// What is too large, as the start of a sentence that ends with the limit.
         what: String,
         /// What helps but a higher limit.
-        remedy: &'static str,
+        remedy: Text,
         /// The limit, with its unit.
         limit: String,
     },
@@ -288,10 +275,7 @@ pub enum TraceError {
         fitting: String,
     },
     /// A view was asked for of a trace without classes.
-    #[error(
-        "{file}: the view {view} needs records with classes and this {format} trace has none; leave --view and \
-         --fetches out, or use a trace of clockhand trace capture"
-    )]
+    #[error("{}", self.sentence())]
     NoClasses {
         /// The path as it was given.
         file: String,
@@ -301,19 +285,13 @@ pub enum TraceError {
         view: &'static str,
     },
     /// Anonymous pages were asked for of a trace that does not tell them.
-    #[error(
-        "{file}: the trace does not tell which pages are anonymous; leave --only anonymous out, or use a trace of \
-         clockhand trace capture"
-    )]
+    #[error("{}", self.sentence())]
     NoAddressSpace {
         /// The path as it was given.
         file: String,
     },
     /// The format of the trace has no operations.
-    #[error(
-        "{file}: {format} traces do not tell reads from writes; use the original trace, or take all \
-         requests as reads with --assume-reads"
-    )]
+    #[error("{}", self.sentence())]
     NoOperations {
         /// The path as it was given.
         file: String,
@@ -321,10 +299,10 @@ pub enum TraceError {
         format: &'static str,
     },
     /// A selection makes no sense.
-    #[error("{reason}")]
+    #[error("{}", self.sentence())]
     Selection {
         /// What is wrong with it and what to give.
-        reason: String,
+        sentence: Sentence,
     },
     /// A selection leaves no request.
     #[error(
@@ -340,10 +318,10 @@ pub enum TraceError {
         chosen: u64,
     },
     /// The format to write does not exist or cannot be written.
-    #[error("{reason}; traces can be written as {writable}")]
+    #[error("{}", self.sentence())]
     NotWritable {
         /// Which name or ending is wrong, and why.
-        reason: String,
+        reason: Text,
         /// All names that can be written.
         writable: String,
     },
@@ -360,42 +338,148 @@ pub enum TraceError {
         expected_rows: usize,
     },
     /// A recipe of a synthetic trace makes no sense.
-    #[error("{reason}")]
+    #[error("{}", self.sentence())]
     Recipe {
         /// What is wrong with which part, and what to do.
-        reason: String,
+        sentence: Sentence,
     },
     /// A request cannot be written.
-    #[error("{file}: request {index} {reason}")]
+    #[error("{}", self.sentence())]
     Unwritable {
         /// The file that was being written.
         file: String,
         /// Index of the request, from 0.
         index: u64,
         /// What is wrong with it and what to do.
-        reason: String,
+        reason: Text,
     },
 }
 
 impl TraceError {
+    /// What it says, with its options apart from its words.
+    pub fn sentence(&self) -> Sentence {
+        match self {
+            Self::Unrecognized { .. } | Self::Ambiguous { .. } | Self::Doubtful { .. } => {
+                self.about_the_format()
+            }
+            Self::NothingToConvert => Sentence::new("no trace is given", "name one to convert"),
+            Self::UnknownFormat { name, nearest, known } => Sentence::new(
+                format!("there is no trace format named {name:?}{}", did_you_mean(nearest)),
+                format!("use one of {known}"),
+            ),
+            Self::PageSize { page_bytes } => Sentence::new(
+                format!("page size {page_bytes} bytes: a page size must be a power of two"),
+                "use 4096, for example",
+            ),
+            Self::NoScratch => Sentence::new(
+                "scratch files are for page policies, in simulate and sweep",
+                Text::from("leave ") + option("scratch") + " out",
+            ),
+            Self::ColumnsOfText { reason } => {
+                (option("trace-format") + format!(" csv: {reason}")).into()
+            }
+            Self::NoOperationColumn { file } => Sentence::new(
+                format!("{file}: no column tells reads from writes"),
+                Text::from("add op=COLUMN, or take all requests as reads with ")
+                    + option("assume-reads"),
+            ),
+            Self::TooManyBadRecords { file, format, skipped, records, place, reason } => {
+                Sentence::new(
+                    format!(
+                        "{file}: {skipped} of {records} {format} records are malformed, the first in {place}, which \
+                         {reason}"
+                    ),
+                    Text::from("repair the file or name another format with ")
+                        + option("trace-format"),
+                )
+            }
+            Self::Content { file, place, reason } => {
+                (Text::from(format!("{file}, {place}: ")) + reason.clone()).into()
+            }
+            Self::TooMuchMemory { file, what, remedy, limit } => Sentence::new(
+                format!("{file}: {what} more than the memory limit of {limit}"),
+                remedy.clone() + ", or raise " + option("memory-limit"),
+            ),
+            Self::NoClasses { file, format, view } => Sentence::new(
+                format!(
+                    "{file}: the view {view} needs records with classes and this {format} trace has none"
+                ),
+                Text::from("leave ")
+                    + option("view")
+                    + " and "
+                    + option("fetches")
+                    + " out, or use a trace of clockhand trace capture",
+            ),
+            Self::NoAddressSpace { file } => Sentence::new(
+                format!("{file}: the trace does not tell which pages are anonymous"),
+                Text::from("leave ")
+                    + option("only")
+                    + " anonymous out, or use a trace of clockhand trace capture",
+            ),
+            Self::NoOperations { file, format } => Sentence::new(
+                format!("{file}: {format} traces do not tell reads from writes"),
+                Text::from("use the original trace, or take all requests as reads with ")
+                    + option("assume-reads"),
+            ),
+            Self::Selection { sentence } | Self::Recipe { sentence } => sentence.clone(),
+            Self::NotWritable { reason, writable } => {
+                Sentence::new(reason.clone(), format!("traces can be written as {writable}"))
+            }
+            Self::Unwritable { file, index, reason } => {
+                (Text::from(format!("{file}: request {index} ")) + reason.clone()).into()
+            }
+            in_words_alone => in_words_alone.to_string().into(),
+        }
+    }
+
+    /// What it says when no one format fits.
+    fn about_the_format(&self) -> Sentence {
+        let format = || option("trace-format");
+        match self {
+            Self::Unrecognized { file, looks_like, known, offer } => Sentence::new(
+                format!("{file}: not a trace in any known format (it looks like {looks_like})"),
+                name_columns(offer)
+                    + "name the format with "
+                    + format()
+                    + format!(", one of {known}"),
+            ),
+            Self::Ambiguous { file, candidates, readings } => Sentence::new(
+                format!("{file}: this could be {candidates}"),
+                Text::from("say which with ") + format() + format!(" NAME ({readings})"),
+            ),
+            Self::Doubtful { file, doubts, offer } => Sentence::new(
+                format!("{file}: this could be {doubts}"),
+                name_columns(offer) + "if it is such a trace then name the format with " + format(),
+            ),
+            other => other.sentence(),
+        }
+    }
+
     /// The error of what would take more memory than the limit; `what` begins a sentence that ends with it.
-    pub fn too_much_memory(file: &str, what: &str, remedy: &'static str, limit_bytes: u64) -> Self {
+    pub fn too_much_memory(
+        file: &str,
+        what: &str,
+        remedy: impl Into<Text>,
+        limit_bytes: u64,
+    ) -> Self {
         Self::TooMuchMemory {
             file: file.to_owned(),
             what: what.to_owned(),
-            remedy,
+            remedy: remedy.into(),
             limit: limit_text(limit_bytes),
         }
     }
 
-    pub(crate) fn recipe(reason: impl Into<String>) -> Self {
-        Self::Recipe { reason: reason.into() }
+    pub(crate) fn recipe(sentence: impl Into<Sentence>) -> Self {
+        Self::Recipe { sentence: sentence.into() }
     }
 }
 
-fn name_columns(offer: &Option<String>) -> String {
-    offer.as_ref().map_or_else(String::new, |offer| {
-        format!("name its columns with --trace-format '{offer}' (see: clockhand formats csv), or ")
+fn name_columns(offer: &Option<String>) -> Text {
+    offer.as_ref().map_or_else(Text::default, |offer| {
+        Text::from("name its columns with ")
+            + option("trace-format")
+            + format!(" '{offer}' (see: clockhand formats csv), or ")
     })
 }
 

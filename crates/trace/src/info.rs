@@ -1,5 +1,6 @@
 //! Facts about a trace, as `clockhand trace info` shows them.
 
+use clockhand_quantity::{Text, option};
 use rustc_hash::FxHashMap;
 
 use crate::decode::output::PIECE_BYTES;
@@ -286,7 +287,7 @@ impl TraceInfoBuilder {
             return Err(TraceError::too_much_memory(
                 "the trace",
                 &format!("to count its pages of {page_bytes} bytes takes"),
-                "take a part with --limit or larger pages",
+                Text::from("take a part with ") + option("limit") + " or larger pages",
                 self.memory_limit_bytes,
             ));
         }

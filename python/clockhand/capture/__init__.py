@@ -24,6 +24,7 @@ from clockhand.capture.place import folder_beside, trace_path
 from clockhand.capture.programs import Program
 from clockhand.capture.timeline import TimelineCapture, capture_timeline
 from clockhand.study.calls import in_python
+from clockhand.study.errors import ClockhandError
 from clockhand.study.progress import Watch
 
 __all__ = [
@@ -155,7 +156,7 @@ def capture(
         try:
             exit_code, interrupted = _run(tool, program, run)
             if not any(stream.stat().st_size for stream in run.streams()):
-                raise _engine.ClockhandError(tool.complaint(folder, program))
+                raise ClockhandError(tool.complaint(folder, program))
             facts["ended"] = ended(exit_code, interrupted)
             rows = conversion.finish([*facts.items(), *labels], watch)
         finally:

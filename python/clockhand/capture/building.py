@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from clockhand._engine import ClockhandError
+from clockhand.study.errors import ClockhandError
 from clockhand.study.files import cache_folder
 from clockhand.study.ownership import foreign_entry, own_folder, take_from_others
 

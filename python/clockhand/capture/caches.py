@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from clockhand import _engine
+from clockhand.study.errors import UsageError, option
 from clockhand.study.sizes import parsed_bytes
 
 MAXIMUM_BYTES = 2**30
@@ -40,14 +40,18 @@ class Caches:
 
     def __post_init__(self) -> None:
         if not (_is_power_of_two(self.line_bytes) and self.line_bytes >= MINIMUM_LINE_BYTES):
-            raise _engine.UsageError(
-                f"--line {self.line_bytes}: a line has a power of two of bytes, "
-                f"{MINIMUM_LINE_BYTES} or more; use 32, for example"
+            raise UsageError(
+                option("line")
+                + (
+                    f" {self.line_bytes}: a line has a power of two of bytes, {MINIMUM_LINE_BYTES} "
+                    "or more"
+                ),
+                "use 32, for example",
             )
-        self._check("--instruction-cache", self.instruction_bytes, "--ways", self.ways)
-        self._check("--data-cache", self.data_bytes, "--ways", self.ways)
+        self._check("instruction-cache", self.instruction_bytes, "ways", self.ways)
+        self._check("data-cache", self.data_bytes, "ways", self.ways)
         if self.second_bytes:
-            self._check("--second-cache", self.second_bytes, "--second-ways", self.second_ways)
+            self._check("second-cache", self.second_bytes, "second-ways", self.second_ways)
 
     @classmethod
     def parse(
@@ -62,21 +66,22 @@ class Caches:
     ) -> Self:
         """Read sizes as users write them: ``16KiB``, ``32``."""
         return cls(
-            parsed_bytes("--instruction-cache", instruction_cache),
-            parsed_bytes("--data-cache", data_cache),
+            parsed_bytes("instruction-cache", instruction_cache),
+            parsed_bytes("data-cache", data_cache),
             ways,
-            parsed_bytes("--line", line),
-            parsed_bytes("--second-cache", second_cache),
+            parsed_bytes("line", line),
+            parsed_bytes("second-cache", second_cache),
             second_ways,
         )
 
-    def _check(self, option: str, size_bytes: int, ways_option: str, ways: int) -> None:
+    def _check(self, size_name: str, size_bytes: int, ways_name: str, ways: int) -> None:
         sets, rest = divmod(size_bytes, ways * self.line_bytes) if ways > 0 else (0, 0)
         if rest or not _is_power_of_two(sets) or size_bytes > MAXIMUM_BYTES:
-            raise _engine.UsageError(
-                f"{option} {size_bytes}: with {ways} ways and lines of {self.line_bytes} bytes "
-                "this is not a power of two of sets within 1 GiB; "
-                f"change the size or {ways_option}"
+            raise UsageError(
+                option(size_name)
+                + f" {size_bytes}: with {ways} ways and lines of {self.line_bytes} bytes "
+                "this is not a power of two of sets within 1 GiB",
+                "change the size or " + option(ways_name),
             )
 
     def __str__(self) -> str:

@@ -24,6 +24,7 @@ from clockhand.capture.ending import SECONDS_TO_END, ended, held_back, signal_na
 from clockhand.capture.place import folder_beside, trace_path
 from clockhand.capture.programs import Program
 from clockhand.study.calls import in_python
+from clockhand.study.errors import ClockhandError, UsageError
 from clockhand.study.progress import Watch
 
 End = Literal["exit", "signal", "cut"]
@@ -155,14 +156,14 @@ def check_followed(program: Program) -> None:
     """
     machine = platform.machine()
     if program.is_privileged:
-        raise _engine.UsageError(
-            f"{program.path}: a program with a set-uid or set-gid bit cannot be captured; "
-            "copy it without the bit"
+        raise UsageError(
+            f"{program.path}: a program with a set-uid or set-gid bit cannot be captured",
+            "copy it without the bit",
         )
     if program.machine != machine:
-        raise _engine.UsageError(
-            f"{program.path}: a program for {program.machine} cannot be followed on {machine}; "
-            "capture one for this machine"
+        raise UsageError(
+            f"{program.path}: a program for {program.machine} cannot be followed on {machine}",
+            "capture one for this machine",
         )
 
 
@@ -275,13 +276,13 @@ class FollowedRun:
         """
         if self._error is not None or not self.processes:
             reason = self._error or "the tracer ended at once"
-            raise _engine.ClockhandError(
+            raise ClockhandError(
                 f"{program.path}: its calls cannot be followed ({reason}); allow ptrace and "
                 "seccomp, and make room for the trace"
             )
         process = next(iter(self.processes.values()))
         if not process.command:
-            raise _engine.ClockhandError(
+            raise ClockhandError(
                 f"{program.path}: it cannot be run (see above); run it alone to see why"
             )
         if process.end == "exit":

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from clockhand._engine import ClockhandError, UsageError
 from clockhand.capture.building import built_plugin, built_valgrind_tool, valgrind_version
 from clockhand.capture.caches import Caches
 from clockhand.capture.programs import Program
+from clockhand.study.errors import ClockhandError, UsageError, option
 
 HOST = "x86_64"
 QEMU_MACHINES = ("x86_64", "arm", "aarch64")
@@ -82,26 +82,29 @@ def find_front_end(name: str | None, program: Program) -> FrontEnd:
     """
     if program.is_privileged:
         raise UsageError(
-            f"{program.path}: a program with a set-uid or set-gid bit cannot be captured; "
-            "copy it without the bit"
+            f"{program.path}: a program with a set-uid or set-gid bit cannot be captured",
+            "copy it without the bit",
         )
     if program.machine not in QEMU_MACHINES:
         raise UsageError(
-            f"{program.path}: a program for {program.machine} cannot be captured; "
-            f"use one for {', '.join(QEMU_MACHINES)}"
+            f"{program.path}: a program for {program.machine} cannot be captured",
+            f"use one for {', '.join(QEMU_MACHINES)}",
         )
     match name or ("valgrind" if program.machine == HOST else "qemu"):
         case "valgrind" if program.machine != HOST:
             raise UsageError(
-                f"{program.path}: the Valgrind front end captures x86_64 programs and this is one "
-                f"for {program.machine}; use --front-end qemu"
+                f"{program.path}: the Valgrind front end captures x86_64 programs and this is "
+                f"one for {program.machine}",
+                "use " + option("front-end") + " qemu",
             )
         case "valgrind":
             return Valgrind()
         case "qemu":
             return Qemu(program.machine)
         case other:
-            raise UsageError(f"--front-end {other!r} is unknown; give valgrind or qemu")
+            raise UsageError(
+                option("front-end") + f" {other!r} is unknown", "give valgrind or qemu"
+            )
 
 
 def build_all() -> None:
@@ -122,8 +125,8 @@ class Valgrind:
     def __init__(self) -> None:
         if platform.machine() != HOST:
             raise UsageError(
-                f"the Valgrind front end runs on x86_64 and this is {platform.machine()}; "
-                "use --front-end qemu"
+                f"the Valgrind front end runs on x86_64 and this is {platform.machine()}",
+                "use " + option("front-end") + " qemu",
             )
         self._library = Path()
 
@@ -174,8 +177,12 @@ class Qemu:
         """Return no, the only possible answer."""
         if wanted:
             raise UsageError(
-                "the QEMU front end does not see memory that the kernel touches; "
-                "leave --system-call-memory out or use --front-end valgrind"
+                "the QEMU front end does not see memory that the kernel touches",
+                "leave "
+                + option("system-call-memory")
+                + " out or use "
+                + option("front-end")
+                + " valgrind",
             )
         return False
 

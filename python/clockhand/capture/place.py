@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from clockhand import _engine
+from clockhand.study.errors import UsageError
 from clockhand.study.files import check_places, in_use
 
 
@@ -18,9 +18,7 @@ def trace_path(out: str | os.PathLike[str]) -> Path:
     """
     path = Path(out)
     if path.suffix != ".parquet":
-        raise _engine.UsageError(
-            f"{out}: a capture is written as Parquet; end its name in .parquet"
-        )
+        raise UsageError(f"{out}: a capture is written as Parquet", "end its name in .parquet")
     return path
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from clockhand._engine import UsageError
+from clockhand.study.errors import UsageError
 
 ELF_MAGIC = b"\x7fELF"
 ELF_HEADER_BYTES = 20
@@ -50,13 +50,14 @@ class Program:
         """
         if not command:
             raise UsageError(
-                "no command is given; name a program and its arguments, after -- on a command line"
+                "no command is given",
+                "name a program and its arguments, after -- on a command line",
             )
         found = shutil.which(command[0])
         if found is None:
             raise UsageError(
-                f"{command[0]}: there is no such program that can be started; "
-                "check its name, or give its path"
+                f"{command[0]}: there is no such program that can be started",
+                "check its name, or give its path",
             )
         path = executable = Path(found)
         for _ in range(MAXIMUM_INTERPRETERS):
@@ -78,7 +79,7 @@ def _interpreter(path: Path) -> Path | None:
     words = line[2:].split(b"\n")[0].split()
     interpreter = Path(words[0].decode(errors="surrogateescape")) if words else path
     if not interpreter.is_file():
-        raise UsageError(f"{path}: its interpreter {interpreter} is not found; install it")
+        raise UsageError(f"{path}: its interpreter {interpreter} is not found", "install it")
     return interpreter
 
 
@@ -86,7 +87,7 @@ def _machine(path: Path) -> str:
     with open(path, "rb") as file:
         header = file.read(ELF_HEADER_BYTES)
     if not header.startswith(ELF_MAGIC) or len(header) < ELF_HEADER_BYTES:
-        raise UsageError(f"{path}: this is neither a program nor a script; name a program")
+        raise UsageError(f"{path}: this is neither a program nor a script", "name a program")
     order = "little" if header[5] == 1 else "big"
     number = int.from_bytes(header[18:20], "little" if order == "little" else "big")
     name = MACHINES.get(number, f"machine {number}")
@@ -99,5 +100,5 @@ def _readable(path: Path) -> Path:
     try:
         path.open("rb").close()
     except OSError as error:
-        raise UsageError(f"{path}: it cannot be read ({error.strerror}); allow it") from error
+        raise UsageError(f"{path}: it cannot be read ({error.strerror})", "allow it") from error
     return path

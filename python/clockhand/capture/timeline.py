@@ -19,6 +19,7 @@ from clockhand.capture.front_ends import Run, Valgrind, find_front_end
 from clockhand.capture.place import folder_beside, trace_path
 from clockhand.capture.programs import Program
 from clockhand.study.calls import in_python
+from clockhand.study.errors import ClockhandError
 from clockhand.study.progress import Watch
 
 
@@ -110,7 +111,7 @@ def capture_timeline(
             process.command = _without_valgrind(process.command)
         streams = run.streams()
         if not any(stream.stat().st_size for stream in streams):
-            raise _engine.ClockhandError(tool.complaint(folder, program))
+            raise ClockhandError(tool.complaint(folder, program))
         words = ["clockhand", "trace", "capture", "--files", "--memory", "--out", str(path)]
         facts = {
             "made by": made_by or shlex.join([*words, "--", *command]),

@@ -18,13 +18,13 @@ import typer
 from typer.exceptions import TyperException
 
 from clockhand import completion
-from clockhand._engine import ClockhandError, UsageError, __version__
+from clockhand._engine import __version__
 from clockhand.command.defaults import with_defaults
 from clockhand.command.help import laid_out
 from clockhand.command.output import be_quiet, tell
 from clockhand.command.overwriting import check_overwriting, refuse_empty_values
 from clockhand.completion.shells import install_for_named_shell
-from clockhand.study.calls import serve_the_command
+from clockhand.study.errors import ClockhandError, UsageError
 from clockhand.study.own_policies import raised_by
 from clockhand.study.phrases import all_of
 
@@ -141,7 +141,6 @@ def run() -> int:
     sys.stdout.reconfigure(errors="backslashreplace")
     try:
         words = sys.argv[1:]
-        serve_the_command()
         if install_for_named_shell(words):
             return 0
         refuse_empty_values(words)
@@ -152,10 +151,12 @@ def run() -> int:
     except TyperException as error:
         return _wrong_usage(error)
     except UsageError as error:
-        return _fail(str(error), WRONG_USAGE)
+        return _fail(error.in_command(), WRONG_USAGE)
     except UnicodeEncodeError as error:
         return _fail(f"{error.object!r} is not UTF-8 text; give a name that is", WRONG_USAGE)
-    except (ClockhandError, ValueError) as error:
+    except ClockhandError as error:
+        return _fail(error.in_command(), FAILED)
+    except ValueError as error:
         return _fail(str(error), FAILED)
     except BrokenPipeError:
         # The reader of our output has gone, so there is no one to tell.

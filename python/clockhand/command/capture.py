@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from clockhand import UsageError
 from clockhand.capture import (
     Caches,
     Capture,
@@ -19,6 +18,7 @@ from clockhand.capture.ending import exit_in_words
 from clockhand.command.options import given_options
 from clockhand.command.output import command_line, labels_of, say
 from clockhand.command.progress import shown_progress
+from clockhand.study.errors import UsageError, option
 
 DEFAULTS = Caches()
 
@@ -104,7 +104,8 @@ def _capture(
     if files:
         if front_end not in (None, "valgrind"):
             raise UsageError(
-                f"--front-end {front_end} cannot tell of calls on files; leave it or --files out"
+                option("front-end") + f" {front_end} cannot tell of calls on files",
+                "leave it or " + option("files") + " out",
             )
         with shown_progress() as watch:
             captured_both = capture_timeline(
@@ -140,7 +141,9 @@ def _refuse_options_of_memory(context: typer.Context) -> None:
     """Refuse options that mean nothing for calls on files."""
     for name, flag in given_options(context).items():
         if name not in OPTIONS_OF_FILES:
-            raise UsageError(f"{flag} is an option of memory captures; leave it or --files out")
+            raise UsageError(
+                f"{flag} is an option of memory captures", "leave it or " + option("files") + " out"
+            )
 
 
 def _tell(captured: Capture) -> None:

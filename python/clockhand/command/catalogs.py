@@ -8,10 +8,11 @@ import typer
 from rich.console import Console
 
 import clockhand
-from clockhand import UsageError, _engine
+from clockhand import _engine
 from clockhand.command.options import OutputFormat
 from clockhand.command.output import Format, print_markdown, print_table, write_rows
 from clockhand.study.catalogs import describes_ssd, describes_tiers
+from clockhand.study.errors import UsageError, option
 from clockhand.study.policies import name_of
 
 Name = Annotated[str | None, typer.Argument(help="Show the page of this one.")]
@@ -128,4 +129,6 @@ def _list(listed: Mapping[str, pl.DataFrame], kinds: Sequence[str], format: Form
 
 def _refuse_format(name: str, format: Format | None) -> None:
     if format is not None:
-        raise UsageError(f"--format is for the list, and {name} has a page of text; leave one out")
+        raise UsageError(
+            option("format") + f" is for the list, and {name} has a page of text", "leave one out"
+        )

@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from clockhand._engine import UsageError
 from clockhand.command.output import say
+from clockhand.study.errors import UsageError
 
 FILE = "clockhand.toml"
 INSTEAD = {"memory": ("frames",), "frames": ("memory",), "fast": ("fast_frames",)}
@@ -51,7 +51,7 @@ def _tables(file: Path, commands: Collection[str]) -> dict[str, dict[str, Any]]:
     for name, table in tables.items():
         if name not in commands or not isinstance(table, dict):
             raise UsageError(
-                f"{FILE}: {name!r} is no command; write a table for each, such as [simulate]"
+                f"{FILE}: {name!r} is no command", "write a table for each, such as [simulate]"
             )
     return tables
 

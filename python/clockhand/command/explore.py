@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from clockhand._engine import UsageError
 from clockhand.command.output import tell
 from clockhand.command.reading import with_reading
 from clockhand.study.drawing import check_drawing
+from clockhand.study.errors import UsageError
 from clockhand.study.limits import check_range
 from clockhand.traces import Reading
 
@@ -40,9 +40,9 @@ def _explore(place: Place, port: Port = None, browser: Browser = True, *, readin
     from clockhand.explore.sources import source_of
 
     if port is not None:
-        check_range("--port", port, 1, HIGHEST_PORT)
+        check_range("port", port, 1, HIGHEST_PORT)
     if not os.path.exists(place):
-        raise UsageError(f"{place} is no file and no folder; name a trace or a dataset")
+        raise UsageError(f"{place} is no file and no folder", "name a trace or a dataset")
     check_drawing()
     check_marimo()
     given = {name: value for name, value in reading.items() if value is not None}

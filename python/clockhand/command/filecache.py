@@ -8,7 +8,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from clockhand import UsageError
 from clockhand.command.options import Highlight, Jobs, Out, OutputFormat, Plots, Report
 from clockhand.command.output import (
     check_highlight,
@@ -22,6 +21,7 @@ from clockhand.command.reading import with_reading
 from clockhand.command.study import compared, print_intervals, run_shown, with_options
 from clockhand.studies.filecache.findings import BOUND, by_device, findings, group_label, groups
 from clockhand.studies.filecache.run import FILE_CACHE, FileCacheRun, break_even_of
+from clockhand.study.errors import UsageError, option
 from clockhand.study.options import options_of
 from clockhand.traces import Reading
 
@@ -64,20 +64,27 @@ def _filecache(
 ) -> None:
     """Put a file cache in front of devices: does it pay, with which admission, after which hit?"""
     if not options["device"]:
-        raise UsageError("no device is given; add --device NAME")
+        raise UsageError("no device is given", "add " + option("device") + " NAME")
     check_outputs(out, report, plots)
     even = break_even_of(options)
     if not traces:
         if not only_break_even:
-            raise UsageError("no trace is given; add a file, or --break-even, which needs none")
+            raise UsageError(
+                "no trace is given", "add a file, or " + option("break-even") + ", which needs none"
+            )
         if report or plots:
-            raise UsageError("--report and --plots show a trace; add a file")
+            raise UsageError(
+                option("report") + " and " + option("plots") + " show a trace", "add a file"
+            )
         shown = partial(_print_break_even, even)
         files = papers.files(shown, facts_without_traces())
         deliver(even, format, out, shown, files, papers.tables)
         return
     if options["capacity"] is None:
-        raise UsageError("no capacity is given; add --capacity, such as --capacity 5%,20%")
+        raise UsageError(
+            "no capacity is given",
+            "add " + option("capacity") + ", such as " + option("capacity") + " 5%,20%",
+        )
     marked = check_highlight(highlight, _lines(options), report, plots)
     run = run_shown(FILE_CACHE, traces, options, jobs, reading)
     files = run.report_files(report, plots, marked, papers.theme)

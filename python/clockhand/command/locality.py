@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from clockhand import UsageError
 from clockhand.command.options import Jobs, Memory, Out, OutputFormat, Plots, Report, Traces
 from clockhand.command.output import (
     Format,
@@ -26,6 +25,7 @@ from clockhand.command.study import run_shown, with_options
 from clockhand.studies.locality.findings import TOP_COLUMNS, write_verdict
 from clockhand.studies.locality.run import LOCALITY, Locality, locality_with
 from clockhand.studies.locality.tables import KINDS, THINNED
+from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import trace_label
 from clockhand.study.knee import knee
 from clockhand.study.run import Study
@@ -81,7 +81,10 @@ def _locality(
     """Show recency and frequency rankings of reads and writes, working sets and miss curves."""
     if rows == "window":
         if report is not None or plots is not None:
-            raise UsageError("--rows window has no figures; leave --report and --plots out")
+            raise UsageError(
+                option("rows") + " window has no figures",
+                "leave " + option("report") + " and " + option("plots") + " out",
+            )
         check_outputs(out, None, None)
         _window(
             traces,
@@ -96,14 +99,22 @@ def _locality(
         )
         return
     if frames is not None or memory is not None:
-        raise UsageError("--frames and --memory are for the window study; add --rows window")
+        raise UsageError(
+            option("frames") + " and " + option("memory") + " are for the window study",
+            "add " + option("rows") + " window",
+        )
     has_intervals = options["every"] is not None or options["warm_up"] is not None
     if rows == "intervals" and not has_intervals:
-        raise UsageError("--rows intervals needs their length; add --every, such as --every 10000")
+        raise UsageError(
+            option("rows") + " intervals needs their length",
+            "add " + option("every") + ", such as " + option("every") + " 10000",
+        )
     usual = "summary" if options["sample"] is None else "miss-curve"
     name = rows or ("intervals" if has_intervals else usual)
     if name not in KINDS:
-        raise UsageError(f"--rows {name!r} is unknown; give one of {', '.join(KINDS)}, window")
+        raise UsageError(
+            option("rows") + f" {name!r} is unknown", f"give one of {', '.join(KINDS)}, window"
+        )
     check_outputs(out, report, plots)
     found: Locality = run_shown(
         _study_of(rows, name, report, plots), traces, options, jobs, reading

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from clockhand._engine import UsageError
 from clockhand.command.man import SECTION, pages, write
 from clockhand.command.output import say
+from clockhand.study.errors import UsageError, option
 
 Words = Annotated[
     list[str] | None,
@@ -28,11 +28,13 @@ def _man(words: Words = None, folder: Folder = None) -> None:
     made = pages()
     if folder is not None:
         if words:
-            raise UsageError("--folder takes the pages of all commands; leave the command out")
+            raise UsageError(
+                option("folder") + " takes the pages of all commands", "leave the command out"
+            )
         write(folder)
         say(f"{folder} has {len(made)} manual pages; try: man -M {folder.parent} clockhand")
         return
     name = f"{'-'.join(['clockhand', *(words or [])])}.{SECTION}"
     if name not in made:
-        raise UsageError(f"there is no command {' '.join(words or [])}; see: clockhand --help")
+        raise UsageError(f"there is no command {' '.join(words or [])}", "see: clockhand --help")
     typer.echo(made[name], nl=False)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.progress import TaskProgressColumn
 
-from clockhand import UsageError, _engine
+from clockhand import _engine
 from clockhand.command.output import check_outputs, say
 from clockhand.command.progress import progress_bar
 from clockhand.measure.run import (
@@ -18,6 +18,7 @@ from clockhand.measure.run import (
     measure_memory,
     plan_storage,
 )
+from clockhand.study.errors import UsageError, option
 
 Place = Annotated[
     str | None,
@@ -58,9 +59,11 @@ def _measure(
 ) -> None:
     """Measure storage or memory and write a profile that every --device takes."""
     if (path is None) != memory:
-        raise UsageError("give either a path, whose storage is measured, or --memory")
+        raise UsageError("give either a path, whose storage is measured, or " + option("memory"))
     if out.suffix != ".toml":
-        raise UsageError(f"--out {str(out)!r} does not end in .toml, by which devices are known")
+        raise UsageError(
+            option("out") + f" {str(out)!r} does not end in .toml, by which devices are known"
+        )
     check_outputs(out, None, None)
     if path is None:
         say("measuring memory; nothing is written but a file system in memory, if root allows it")

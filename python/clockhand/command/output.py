@@ -17,11 +17,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from clockhand._engine import UsageError
 from clockhand.command.keeping import TableKeeper
 from clockhand.report.words import decimals_of
 from clockhand.study.columns import ColumnParts
 from clockhand.study.drawing import check_drawing
+from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import printable
 from clockhand.study.files import Content, check_places, publish
 from clockhand.study.selections import highlighted
@@ -97,9 +97,11 @@ def labels_of(texts: list[str] | None) -> list[tuple[str, str]]:
     for text in texts or []:
         key, separator, value = text.partition("=")
         if not separator:
-            raise UsageError(f"--label {text!r} is not of the form KEY=VALUE; add the =")
+            raise UsageError(
+                option("label") + f" {text!r} is not of the form KEY=VALUE", "add the ="
+            )
         if not key.strip():
-            raise UsageError(f"--label {text!r} has no key; write KEY=VALUE")
+            raise UsageError(option("label") + f" {text!r} has no key", "write KEY=VALUE")
         labels.append((key, value))
     return labels
 
@@ -301,7 +303,9 @@ def write_rows(
         print_for_people(console(stderr=stderr))
     elif format is Format.PARQUET and stream.isatty():
         name = "standard error" if stderr else "standard output"
-        raise UsageError(f"Parquet is binary and {name} is a terminal; add --out FILE")
+        raise UsageError(
+            f"Parquet is binary and {name} is a terminal", "add " + option("out") + " FILE"
+        )
     else:
         _writing(rows, format, untabled)(stream.buffer)
         stream.buffer.flush()
@@ -318,7 +322,10 @@ def check_outputs(
         OSError: a place cannot be written.
     """
     if out is not None and out == report:
-        raise UsageError(f"--out and --report both name {out}; give them different names")
+        raise UsageError(
+            option("out") + " and " + option("report") + f" both name {out}",
+            "give them different names",
+        )
     check_figures(report, plots)
     check_places([path for path in (out, report, *others) if path is not None], folder=plots)
 
@@ -342,7 +349,9 @@ def check_highlight(
         UsageError: no figure is written, or an entry matches nothing that is run.
     """
     if highlight and not any(figures):
-        raise UsageError("--highlight is about figures; add --report FILE.html")
+        raise UsageError(
+            option("highlight") + " is about figures", "add " + option("report") + " FILE.html"
+        )
     return highlighted(highlight, given)
 
 

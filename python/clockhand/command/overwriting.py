@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from clockhand._engine import UsageError
+from clockhand.study.errors import UsageError
 from clockhand.study.files import refuse_overwriting
 
 OUTPUTS = frozenset({"out", "report", "plots", "html", "tables", "gauges", "figure", "record"})
@@ -57,7 +57,7 @@ def refuse_empty_values(words: Sequence[str]) -> None:
     for before, word in zip(["", *words], words, strict=False):
         option = before if word == "" else word.removesuffix("=")
         if option.startswith("--") and (word == "" or word == f"{option}="):
-            raise UsageError(f"{option} has no value; give one, or leave the option out")
+            raise UsageError(f"{option} has no value", "give one, or leave the option out")
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.text import Text
 
 import clockhand
-from clockhand import ClockhandError
 from clockhand.command.options import OutputFormat
 from clockhand.command.output import Format, print_table, say, write_rows
+from clockhand.study.errors import ClockhandError
 from clockhand.study.own_policies import Conformance
 
 Policy = Annotated[

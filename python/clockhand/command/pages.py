@@ -10,7 +10,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from clockhand import UsageError
 from clockhand.command.options import (
     Highlight,
     Jobs,
@@ -44,6 +43,7 @@ from clockhand.studies.pages.comparison import (
 )
 from clockhand.studies.pages.run import PAGES
 from clockhand.study.columns import kinds, rows_as_columns
+from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import Facts, trace_label
 from clockhand.study.sampling import estimate_note
 from clockhand.traces import Reading
@@ -83,9 +83,14 @@ def _simulate(
 ) -> None:
     """Replay traces against policies and price every step with a device."""
     if gauges is None and options["gauge_every"] is not None:
-        raise UsageError("--gauge-every needs a file to write to; add --gauges FILE.parquet")
+        raise UsageError(
+            option("gauge-every") + " needs a file to write to",
+            "add " + option("gauges") + " FILE.parquet",
+        )
     if gauges is not None and gauges in (out, report):
-        raise UsageError(f"--gauges names {gauges}, as another option does; give another name")
+        raise UsageError(
+            option("gauges") + f" names {gauges}, as another option does", "give another name"
+        )
     check_outputs(out, report, plots, gauges)
     marked = check_highlight(highlight, compared(PAGES, options), report, plots)
     if gauges is not None and options["gauge_every"] is None:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from clockhand._engine import UsageError, __version__
+from clockhand._engine import __version__
 from clockhand.command.keeping import TableKeeper
 from clockhand.command.output import command_line
+from clockhand.study.errors import UsageError, option
 from clockhand.study.files import check_places
 
 if TYPE_CHECKING:
@@ -99,7 +100,9 @@ def papers_of(tables: Path | None, form: TableForm | None, theme: str | None) ->
         UsageError: the theme is unknown, or a form is given without a folder.
     """
     if form is not None and tables is None:
-        raise UsageError(f"--as {form} is about tables; add --tables FOLDER")
+        raise UsageError(
+            option("as") + f" {form} is about tables", "add " + option("tables") + " FOLDER"
+        )
     made = None
     if theme is not None:
         from clockhand.report.paper import paper_of
@@ -149,7 +152,9 @@ def for_papers(command: Callable[..., None]) -> Callable[..., None]:
     def with_papers(**given: Any) -> None:
         tables, form, theme = (given.pop(name) for name in options)
         if theme is not None and given.get("plots") is None:
-            raise UsageError("--theme is about figures; add --plots FOLDER")
+            raise UsageError(
+                option("theme") + " is about figures", "add " + option("plots") + " FOLDER"
+            )
         papers = papers_of(tables, form, theme)
         papers.check()
         command(**given, papers=papers)

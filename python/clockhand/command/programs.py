@@ -9,7 +9,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from clockhand import ClockhandError, UsageError
 from clockhand.command.live import shown_live
 from clockhand.command.options import Device, Out, OutputFormat, Plots, Report, Seed
 from clockhand.command.output import check_outputs, command_line, deliver, print_table, say, tell
@@ -28,6 +27,7 @@ from clockhand.studies.programs.findings import (
     run_findings,
 )
 from clockhand.studies.programs.run import PagedRun, run
+from clockhand.study.errors import ClockhandError, UsageError, option
 from clockhand.study.facts import printable
 
 DEFAULT_DEVICE = "slc-nand"
@@ -159,7 +159,10 @@ def _run(
     """
     _check(policy, swap, swap_limit, swap_in_ram, record, compare, repeat)
     if emulate is not None and device != DEFAULT_DEVICE:
-        raise UsageError(f"--emulate {emulate} is the device, too; leave --device out")
+        raise UsageError(
+            option("emulate") + f" {emulate} is the device, too",
+            "leave " + option("device") + " out",
+        )
     check_outputs(out, report, plots, record)
     if live and not sys.stderr.isatty():
         say("--live shows nothing, because standard error is not a terminal")
@@ -230,18 +233,32 @@ def _check(
         UsageError: they do.
     """
     if policy is None and compare is None:
-        raise UsageError("no policy is given; add --policy NAME, or --compare with several")
+        raise UsageError(
+            "no policy is given",
+            "add " + option("policy") + " NAME, or " + option("compare") + " with several",
+        )
     if (swap is None) == (not swap_in_ram):
         raise UsageError(
-            "pages that leave memory need one place; give --swap FILE or --swap-in-ram"
+            "pages that leave memory need one place",
+            "give " + option("swap") + " FILE or " + option("swap-in-ram"),
         )
     if swap_limit is not None and swap is None:
-        raise UsageError("--swap-limit is the most that a file may hold; give --swap FILE")
+        raise UsageError(
+            option("swap-limit") + " is the most that a file may hold",
+            "give " + option("swap") + " FILE",
+        )
     if compare is None and repeat is not None:
-        raise UsageError("--repeat is for comparisons; give --compare, or leave it out")
+        raise UsageError(
+            option("repeat") + " is for comparisons",
+            "give " + option("compare") + ", or leave it out",
+        )
     if compare is not None and record is not None:
         raise UsageError(
-            "--record keeps the log of one run, which --compare does not have; leave one out"
+            option("record")
+            + " keeps the log of one run, which "
+            + option("compare")
+            + " does not have",
+            "leave one out",
         )
 
 

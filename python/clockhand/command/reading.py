@@ -50,7 +50,7 @@ def _parameter(option: Option) -> inspect.Parameter:
     elif option.kind in ("flag", "whole"):
         kind = bool if option.kind == "flag" else int
     about = typer.Option(
-        *FLAGS.get(option.name, (option.flag,)),
+        *FLAGS.get(option.name, (f"--{option.long_name}",)),
         help=option.help,
         metavar=METAVARS.get(option.name),
         min=option.least if kind is int else None,

@@ -10,7 +10,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from clockhand import UsageError
 from clockhand.command.options import (
     Device,
     Frames,
@@ -41,6 +40,7 @@ from clockhand.studies.ssd.recommendation import (
     BufferRecommendation,
     recommend_buffer,
 )
+from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import printable
 from clockhand.study.files import check_places
 from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, OPTIMUM, kind_in_rows
@@ -133,7 +133,8 @@ def _recommend(
     and how robust that is."""
     if figure is not None and figure.suffix.lower() not in PICTURES:
         raise UsageError(
-            f"--figure {figure}: the ending tells no picture that is drawn; end it in .svg or .png"
+            option("figure") + f" {figure}: the ending tells no picture that is drawn",
+            "end it in .svg or .png",
         )
     _check_question(context, ssd)
     check_figures(figure)
@@ -168,11 +169,13 @@ def _check_question(context: typer.Context, ssd: str | None) -> None:
     for name in foreign:
         if name in given and ssd is None:
             raise UsageError(
-                f"{given[name]} is for write buffers; add --ssd DRIVE, or leave it out"
+                f"{given[name]} is for write buffers",
+                "add " + option("ssd") + " DRIVE, or leave it out",
             )
         if name in given:
             raise UsageError(
-                f"{given[name]} is for policies of memory; leave out it or --ssd {ssd}"
+                f"{given[name]} is for policies of memory",
+                "leave out it or " + option("ssd") + f" {ssd}",
             )
 
 

@@ -8,12 +8,12 @@ import polars as pl
 import typer
 from rich.console import Console
 
-from clockhand import UsageError
 from clockhand.command.options import Jobs, Out, OutputFormat
 from clockhand.command.output import check_figures, command_line, deliver, print_table, say
 from clockhand.command.sweeps import DatasetFolder, sweep_progress
 from clockhand.reproduce import read_paper_experiment, reproduce
 from clockhand.reproduce.packaged import packaged, packaged_dataset
+from clockhand.study.errors import UsageError, option
 from clockhand.study.files import check_places
 from clockhand.sweep.tables import table_files
 
@@ -59,13 +59,13 @@ def _reproduce(
 ) -> None:
     """Run a paper's experiment and judge each of its claims."""
     if paper not in PAPERS:
-        raise UsageError(f"there is no reproduction of {paper!r}; there is: {', '.join(PAPERS)}")
+        raise UsageError(f"there is no reproduction of {paper!r}", f"there is: {', '.join(PAPERS)}")
     file = experiment
     if file is None:
         file = packaged(paper, "experiment.toml")
         dataset = dataset or str(packaged_dataset(paper))
     if not file.exists():
-        raise UsageError(f"{file} is not here; name another file with --experiment")
+        raise UsageError(f"{file} is not here", "name another file with " + option("experiment"))
     check_figures(report)
     check_places([path for path in (out, report) if path is not None], folder=tables)
     asked = read_paper_experiment(paper, file, traces=real_traces)

@@ -14,7 +14,6 @@ import polars as pl
 import typer
 from rich.console import Console
 
-from clockhand import ClockhandError
 from clockhand.command.options import Out, OutputFormat, Report
 from clockhand.command.output import (
     check_outputs,
@@ -28,6 +27,7 @@ from clockhand.command.output import (
 from clockhand.serving.course import COUNTS, Sample
 from clockhand.serving.metrics import metrics_served
 from clockhand.serving.server import BlockServer, is_passed_a_socket, serve
+from clockhand.study.errors import ClockhandError
 from clockhand.study.facts import printable
 
 Command = Annotated[

@@ -107,7 +107,10 @@ def _parameter(option: Option, is_required: bool) -> inspect.Parameter:
         inspect.Parameter.POSITIONAL_OR_KEYWORD,
         default=inspect.Parameter.empty if is_required else default,
         annotation=Annotated[
-            kind, typer.Option(option.flag, help=option.help, autocompletion=_completing(option))
+            kind,
+            typer.Option(
+                f"--{option.long_name}", help=option.help, autocompletion=_completing(option)
+            ),
         ],
     )
 

@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, TextColumn
 from rich.text import Text
 
-from clockhand import UsageError
 from clockhand.command import filecache, locality, pagecache, ssd, tier, translation
 from clockhand.command.options import Highlight, Jobs, Out, OutputFormat, Plots, Report, Scratch
 from clockhand.command.output import (
@@ -30,6 +29,7 @@ from clockhand.command.pages import print_rows
 from clockhand.command.papers import Papers, for_papers
 from clockhand.command.progress import Lines, progress_bar
 from clockhand.report.paper_tables import PaperTable
+from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import printable
 from clockhand.study.files import refuse_overwriting
 from clockhand.sweep import Dataset, analyse, differences, read_experiment, run_sweep
@@ -171,11 +171,13 @@ def _report(
     better over its traces; or what moved in another one."""
     check_outputs(out, report, plots)
     if highlight and (other is not None or over_traces):
-        raise UsageError("--highlight is about the figures of a study; leave it out")
+        raise UsageError(option("highlight") + " is about the figures of a study", "leave it out")
     if other is not None and over_traces:
-        raise UsageError("--over-traces is about one dataset; leave it or the other one out")
+        raise UsageError(
+            option("over-traces") + " is about one dataset", "leave it or the other one out"
+        )
     if against is not None and not over_traces:
-        raise UsageError("--against is about --over-traces; add it")
+        raise UsageError(option("against") + " is about " + option("over-traces"), "add it")
     if other is not None:
         made = differences(dataset, other, command=command_line())
         return _deliver_comparison(made, made.moved, report, plots, format, out, papers)
@@ -228,7 +230,8 @@ def _highlighted(
     """Return what figures emphasise, in studies whose figures do."""
     if highlight and layout.study.contender is None:
         raise UsageError(
-            f"--highlight means nothing in reports of {layout.study.name}; leave it out"
+            option("highlight") + f" means nothing in reports of {layout.study.name}",
+            "leave it out",
         )
     return check_highlight(highlight, given, *figures)
 

@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from clockhand import UsageError
 from clockhand.command.options import OutputFormat
 from clockhand.command.output import Format, print_table, say, write_rows
 from clockhand.command.progress import shown_progress
+from clockhand.study.errors import UsageError, option
 from clockhand.traces.synthetic import recipes, synthesize
 
 
@@ -55,11 +55,15 @@ def _synthesize(
         )
         return
     if format is not None:
-        raise UsageError("--format is for --list; the ending of the file tells a trace's format")
+        raise UsageError(
+            option("format") + " is for " + option("list"),
+            "the ending of the file tells a trace's format",
+        )
     if recipe is None or out is None:
         raise UsageError(
-            "a synthetic trace needs a recipe and, after it, the file to write; give both: "
-            "clockhand trace synthesize zipf:skew=0.9,footprint=1GiB --requests 20M out.parquet"
+            "a synthetic trace needs a recipe and, after it, the file to write",
+            "give both: clockhand trace synthesize zipf:skew=0.9,footprint=1GiB --requests 20M "
+            "out.parquet",
         )
     with shown_progress() as watch:
         synthesize(recipe, out, requests=requests, seed=seed, arrivals=arrivals, watch=watch)

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import polars as pl
 import typer
 
-from clockhand._engine import UsageError
 from clockhand.command import capture, synthesis
 from clockhand.command.options import Traces
 from clockhand.command.output import (
@@ -21,6 +20,7 @@ from clockhand.command.output import (
 )
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
+from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import origin_of, synthetic_mark
 from clockhand.traces import Reading, Trace, as_traces, convert_traces, reading_notes
 
@@ -74,7 +74,9 @@ def _single(traces: list[Trace]) -> Trace:
         UsageError: there are several.
     """
     if len(traces) != 1:
-        raise UsageError(f"these are {len(traces)} traces; name one, or read them with --as-one")
+        raise UsageError(
+            f"these are {len(traces)} traces", "name one, or read them with " + option("as-one")
+        )
     return traces[0]
 
 

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from clockhand._engine import UsageError
 from clockhand.command.options import TraceFile, given_options
 from clockhand.command.output import check_outputs, command_line, say
 from clockhand.command.own_policies import with_libraries
@@ -16,6 +15,7 @@ from clockhand.command.study import with_options
 from clockhand.studies.watch.buffers import WatchedBuffers, watch_buffers
 from clockhand.studies.watch.playing import DEFAULT_LIMIT
 from clockhand.studies.watch.run import Watched, watch_policies
+from clockhand.study.errors import UsageError, option
 from clockhand.traces import Reading
 
 Frames = Annotated[int | None, typer.Option(help="Page frames; 8 are easy to follow.")]
@@ -54,8 +54,14 @@ def _watch(
     policies, buffers = of_policies.pop("policy"), of_buffers.pop("buffer")
     if bool(policies) == bool(buffers):
         raise UsageError(
-            "watch shows page policies or write buffers; give --policy NAME with --frames N, or "
-            "--buffer NAME:total=SIZE"
+            "watch shows page policies or write buffers",
+            "give "
+            + option("policy")
+            + " NAME with "
+            + option("frames")
+            + " N, or "
+            + option("buffer")
+            + " NAME:total=SIZE",
         )
     if buffers:
         _refuse(context, {"frames", *OF_POLICIES} - {"seed"}, "--buffer")
@@ -64,7 +70,10 @@ def _watch(
     else:
         _refuse(context, OF_BUFFERS, "--policy")
         if frames is None:
-            raise UsageError("--policy is watched in a number of page frames; add --frames 8")
+            raise UsageError(
+                option("policy") + " is watched in a number of page frames",
+                "add " + option("frames") + " 8",
+            )
         given = {"policies": policies, "frames": frames, **of_policies}
         _show(trace, watch_policies, given, reading, out)
 
@@ -73,7 +82,7 @@ def _refuse(context: typer.Context, names: Collection[str], asked: str) -> None:
     """Refuse options that were given and mean nothing beside the one that was asked for."""
     for name, flag in given_options(context).items():
         if name in names:
-            raise UsageError(f"{flag} means nothing with {asked}; leave it out")
+            raise UsageError(f"{flag} means nothing with {asked}", "leave it out")
 
 
 def _show(trace: str, watch: Any, given: dict[str, Any], reading: Reading, out: Path) -> None:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from clockhand._engine import UsageError
 from clockhand.completion import VARIABLE
+from clockhand.study.errors import UsageError
 
 SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
 INSTALLING = ("--install-completion", "--show-completion")
@@ -22,8 +22,8 @@ def install_for_named_shell(words: list[str]) -> bool:
     option, shell = words[0], words[1]
     if shell not in SHELLS or len(words) > 2:
         raise UsageError(
-            f"{option} {' '.join(words[1:])!r} is not a shell; give one of {', '.join(SHELLS)}, or "
-            "nothing for the one that you are in"
+            f"{option} {' '.join(words[1:])!r} is not a shell",
+            f"give one of {', '.join(SHELLS)}, or nothing for the one that you are in",
         )
     from typer import completion as typer_completion
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from clockhand._engine import ClockhandError
+from clockhand.study.errors import ClockhandError, option
 
 HOST = "127.0.0.1"
 APP = Path(__file__).with_name("app.py")
@@ -103,8 +103,8 @@ def _await(process: "subprocess.Popen[bytes]", port: int, said: IO[bytes]) -> No
             said.seek(0)
             lines = said.read().decode(errors="replace").strip().splitlines()
             raise ClockhandError(
-                f"marimo did not start: {lines[-1] if lines else 'it said nothing'}; give another "
-                "--port, or update it"
+                f"marimo did not start: {lines[-1] if lines else 'it said nothing'}",
+                "give another " + option("port") + ", or update it",
             )
         try:
             urllib.request.urlopen(f"http://{HOST}:{port}/", timeout=1).close()

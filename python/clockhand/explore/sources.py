@@ -8,12 +8,12 @@ from typing import Any
 
 import polars as pl
 
-from clockhand._engine import UsageError
 from clockhand.report.reported import Reported
 from clockhand.report.words import percent, unique
 from clockhand.studies.pages.run import PAGES, Simulation, run_simulation
 from clockhand.studies.watch.run import Watched, watch_policies
 from clockhand.study.catalogs import devices, policies
+from clockhand.study.errors import UsageError
 from clockhand.study.facts import base_names
 from clockhand.study.run import Ran
 from clockhand.sweep.dataset import Dataset, distinct
@@ -228,8 +228,8 @@ class DatasetSource(Source):
         rows, facts = found.report()
         if found.layout is not PAGES_LAYOUT:
             raise UsageError(
-                f"{folder} holds cells of {found.layout.study.name}; explore takes those of "
-                "simulate, and clockhand report shows the others"
+                f"{folder} holds cells of {found.layout.study.name}",
+                "explore takes those of simulate, and clockhand report shows the others",
             )
         self.name = base_names([folder.rstrip("/")])[folder.rstrip("/")]
         self._rows, self._facts, self._layout = rows, facts, found.layout
@@ -250,7 +250,7 @@ class DatasetSource(Source):
             & (pl.col("device") == knobs.device)
         )
         if rows.is_empty():
-            raise UsageError("the dataset has no such cells; turn a knob back")
+            raise UsageError("the dataset has no such cells", "turn a knob back")
         made: Reported = reported(rows, self._facts, self._layout)
         return made
 

@@ -11,6 +11,7 @@ from clockhand import _engine
 from clockhand.measure import ram_disk
 from clockhand.measure.profile import median_ns, of_operation, profile_text
 from clockhand.study.calls import in_python
+from clockhand.study.errors import ClockhandError
 from clockhand.study.files import publish
 from clockhand.study.limits import MAXIMUM_COUNT, MAXIMUM_SEED, check_range
 from clockhand.study.sizes import bytes_text, parsed_bytes
@@ -111,10 +112,10 @@ def plan_storage(
         UsageError: the path exists, there is no room for the file, or a number is out of range.
         ClockhandError: the file cannot be made or opened past the page cache.
     """
-    check_range("--operations", operations, 1, MAXIMUM_OPERATIONS)
-    check_range("--seed", seed, 0, MAXIMUM_SEED)
-    file_bytes = parsed_bytes("--file-size", str(file_size))
-    check_range("--file-size", file_bytes, 1, MAXIMUM_COUNT)
+    check_range("operations", operations, 1, MAXIMUM_OPERATIONS)
+    check_range("seed", seed, 0, MAXIMUM_SEED)
+    file_bytes = parsed_bytes("file-size", str(file_size))
+    check_range("file-size", file_bytes, 1, MAXIMUM_COUNT)
     measurement = _engine.Measurement.storage(
         path,
         file_bytes=file_bytes,
@@ -135,7 +136,7 @@ def measure_memory(*, seed: int = 0, watch: Watch | None = None) -> MeasuredProf
         UsageError: the seed is out of range.
         ClockhandError: there is too little memory.
     """
-    check_range("--seed", seed, 0, MAXIMUM_SEED)
+    check_range("seed", seed, 0, MAXIMUM_SEED)
     points = _points_of(_engine.Measurement.memory(seed), watch)
     on_disk, left_out = _ram_disk_points(seed, watch)
     notes = ["reads and writes are copies from memory that no cache holds"]
@@ -185,7 +186,7 @@ def _ram_disk_points(seed: int, watch: Watch | None) -> tuple[list[dict[str, Any
             points = _points_of(measurement, watch)
             # An open file would keep the file system mounted.
             del measurement
-    except (ram_disk.RamDiskError, _engine.ClockhandError) as error:
+    except (ram_disk.RamDiskError, ClockhandError) as error:
         return [], str(error)
     names = {
         "read": "ram_disk_read",

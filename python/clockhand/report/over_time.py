@@ -1,7 +1,7 @@
 """Figures over time: a line per cell through the rows of its intervals."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
@@ -26,12 +26,14 @@ class OverTime:
     """A study's figures over time.
 
     Attributes:
-        measures: What is drawn, each with its value in terms of the columns of a row.
+        measures: What is drawn, each a column of the rows or one of ``computed``.
         distinguished_by: The columns that tell cells apart; a line is named by those that vary.
+        computed: What is no column, in terms of the columns of a row.
     """
 
-    measures: Sequence[tuple[Measure, pl.Expr]]
+    measures: Sequence[Measure]
     distinguished_by: Sequence[str]
+    computed: Mapping[str, pl.Expr] = field(default_factory=dict)
 
     def parts(
         self, intervals: pl.DataFrame | None, facts: Facts | SsdRunFacts, before: Sequence[Part]
@@ -80,7 +82,7 @@ class OverTime:
     def _measures(self, lines: "_Lines") -> list[Measure]:
         return [
             measure
-            for measure, _ in self.measures
+            for measure in self.measures
             if any(record[measure.field] is not None for record in lines.records)
         ]
 
@@ -95,12 +97,12 @@ class OverTime:
                 [_named(name) for name in varying] or [pl.lit("all references")], separator=", ",
                 ignore_nulls=True,
             )  # fmt: skip
-            values = {measure.field: value for measure, value in self.measures}
+            fields = [measure.field for measure in self.measures]
             axis = TIME if rows[TIME].null_count() == 0 else PLACE
             records = rows.select(
                 named.alias("line"), pl.col("interval", PLACE),
                 (pl.col(axis) / (1e6 if axis == TIME else 1)).alias("x"),
-                *(value.alias(field) for field, value in values.items()),
+                *(self.computed.get(name, pl.col(name)).alias(name) for name in fields),
             ).to_dicts()  # fmt: skip
             yield trace_label(rows["trace"][0], facts), _Lines(records, axis == TIME)
 

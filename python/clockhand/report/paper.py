@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from clockhand import UsageError
 from clockhand.report.appearance import LIGHT, Theme
 from clockhand.report.canvas import PICTURE_HEIGHT, VEGA_LITE, Spec
 from clockhand.study.drawing import converter
+from clockhand.study.errors import UsageError, option
 
 FONTS = Path(__file__).with_name("fonts")
 FAMILIES = {"serif": "Tinos", "sans": "Arimo"}
@@ -75,18 +75,22 @@ def paper_of(text: str) -> Paper:
     """
     name, _, options = text.partition(":")
     if name != "paper":
-        raise UsageError(f"--theme {name!r} is unknown; give paper, or paper:width=84mm,font=serif")
+        raise UsageError(
+            option("theme") + f" {name!r} is unknown", "give paper, or paper:width=84mm,font=serif"
+        )
     given: dict[str, Any] = {}
-    for option in filter(None, options.split(",")):
-        key, _, value = option.partition("=")
+    for setting in filter(None, options.split(",")):
+        key, _, value = setting.partition("=")
         if key == "width":
             given["width_mm"] = _width_mm(value)
         elif key == "font" and value in FAMILIES:
             given["font"] = value
         elif key == "font":
-            raise UsageError(f"--theme font={value!r} is unknown; give {' or '.join(FAMILIES)}")
+            raise UsageError(
+                option("theme") + f" font={value!r} is unknown", f"give {' or '.join(FAMILIES)}"
+            )
         else:
-            raise UsageError(f"--theme paper has no {key!r}; it has width and font")
+            raise UsageError(option("theme") + f" paper has no {key!r}", "it has width and font")
     return Paper(**given)
 
 
@@ -95,8 +99,8 @@ def _width_mm(text: str) -> float:
     width_mm = float(match[1]) * MM_OF_UNITS[match[2]] if match else 0
     if not LEAST_MM <= width_mm <= MOST_MM:
         raise UsageError(
-            f"--theme width={text!r} is no width from {LEAST_MM} to {MOST_MM} mm; write 84mm, "
-            "8.4cm, 3.3in or 240pt"
+            option("theme") + f" width={text!r} is no width from {LEAST_MM} to {MOST_MM} mm",
+            "write 84mm, 8.4cm, 3.3in or 240pt",
         )
     return width_mm
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from clockhand import UsageError
 from clockhand.report.words import UNKNOWN, decimals_of
 from clockhand.study.calls import in_python
+from clockhand.study.errors import UsageError
 from clockhand.study.facts import printable
 
 if TYPE_CHECKING:
@@ -226,5 +226,5 @@ def paper_table(rows: "pl.DataFrame", form: str, *, title: str, slug: str = "tab
     """
     forms = {"latex": latex, "markdown": markdown}
     if form not in forms:
-        raise UsageError(f"the form {form!r} is unknown; give {' or '.join(forms)}")
+        raise UsageError(f"the form {form!r} is unknown", f"give {' or '.join(forms)}")
     return forms[form](PaperTable(title, slug, rows))

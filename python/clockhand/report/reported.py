@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from clockhand import UsageError
 from clockhand.study.calls import in_python
 from clockhand.study.drawing import check_drawing, chosen
+from clockhand.study.errors import UsageError, option
 from clockhand.study.files import publish
 from clockhand.study.selections import highlighted
 
@@ -192,7 +192,9 @@ def _paper(theme: str, place: Path) -> "Paper":
     from clockhand.report.paper import paper_of
 
     if place.suffix.lower() in PICTURES:
-        raise UsageError(f"--theme is for a folder of figures, and {place} is one; name a folder")
+        raise UsageError(
+            option("theme") + f" is for a folder of figures, and {place} is one", "name a folder"
+        )
     return paper_of(theme)
 
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clockhand._engine import UsageError
 from clockhand.report.words import unique
 from clockhand.reproduce.measured import read_measured
 from clockhand.reproduce.packaged import packaged_content
+from clockhand.study.errors import UsageError
 from clockhand.sweep import Experiment
 from clockhand.sweep.dataset import within
 from clockhand.sweep.experiment import experiment_of, read_content
@@ -101,10 +101,12 @@ def read_paper_experiment(
     content = read_content(file)
     try:
         return _Reader(paper, file, content, None if traces is None else Path(traces)).read()
+    except UsageError:
+        raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(
-            f"{file}: a value is missing or not of its kind ({error}); compare it with "
-            f"experiments/{paper}/experiment.toml"
+            f"{file}: a value is missing or not of its kind ({error})",
+            f"compare it with experiments/{paper}/experiment.toml",
         ) from error
 
 
@@ -133,7 +135,8 @@ class _Reader:
         if wrong := sorted(set(self._parts) ^ set(needs)):
             kind = "unknown" if wrong[0] in self._parts else "missing"
             raise UsageError(
-                f"{self._file}: the part {wrong[0]!r} is {kind}; the parts are {', '.join(needs)}"
+                f"{self._file}: the part {wrong[0]!r} is {kind}",
+                f"the parts are {', '.join(needs)}",
             )
         for name, table in self._parts.items():
             if "like" in table:
@@ -190,7 +193,8 @@ class _Reader:
                 return experiment_of(self._file, {**shared, **own, **traces})
             except UsageError as error:
                 place = f"[part.{name}.{study}]"
-                raise UsageError(str(error).replace(f"[{study}]", place)) from None
+                problem, remedy = error.spelled({})
+                raise UsageError(problem.replace(f"[{study}]", place), remedy) from None
 
         folder = table.get("folder", "" if name == MAIN else name)
         if "taken_along" in table:
@@ -234,7 +238,8 @@ class _Reader:
             named = list(table.get("taken_along", named))
         return UsageError(
             f"{self._folder} holds none of the traces that the experiment names "
-            f"({', '.join(unique(named))}); name a folder with at least one of them"
+            f"({', '.join(unique(named))})",
+            "name a folder with at least one of them",
         )
 
 
@@ -264,7 +269,7 @@ def _asked(name: str, table: Mapping[str, Any]) -> str:
 def _captures(folder: Path) -> list[str]:
     found = [os.path.abspath(path) for path in sorted(folder.glob("*.parquet"))]
     if not found:
-        raise UsageError(f"there is no trace (*.parquet) in {folder}; `make traces` makes some")
+        raise UsageError(f"there is no trace (*.parquet) in {folder}", "`make traces` makes some")
     return found
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clockhand._engine import UsageError
+from clockhand.study.errors import UsageError
 from clockhand.study.toml import toml_content
 
 READ, CACHED, COPIED = "ram_disk_read", "ram_disk_buffered", "memory_copy"
@@ -57,8 +57,8 @@ def read_measured(path: Path) -> Measured:
         return Measured(str(content["machine"]), str(content["date"]), *points.values())
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(
-            f"{path}: this is not a measurement of memory with a disk in memory ({error}); make "
-            "one with `clockhand measure --memory --out FILE` as root"
+            f"{path}: this is not a measurement of memory with a disk in memory ({error})",
+            "make one with `clockhand measure --memory --out FILE` as root",
         ) from error
 
 

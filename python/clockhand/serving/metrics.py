@@ -12,8 +12,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from clockhand._engine import UsageError, __version__
+from clockhand._engine import __version__
 from clockhand.serving.server import BlockServer
+from clockhand.study.errors import UsageError, option
 
 PREFIX = "clockhand_serve"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -135,7 +136,7 @@ def _listener(place: str, handler: Any) -> tuple[socketserver.BaseServer, str]:
         _make_way(Path(place))
         return _UnixServer(place, handler), place
     except OSError as error:
-        raise UsageError(f"--metrics {place}: {error.strerror or error}") from None
+        raise UsageError(option("metrics") + f" {place}: {error.strerror or error}") from None
 
 
 def _make_way(path: Path) -> None:
@@ -145,11 +146,15 @@ def _make_way(path: Path) -> None:
     except FileNotFoundError:
         return
     if not is_socket:
-        raise UsageError(f"--metrics {path} exists and is not a socket; give another path")
+        raise UsageError(
+            option("metrics") + f" {path} exists and is not a socket", "give another path"
+        )
     with socket.socket(socket.AF_UNIX) as probe:
         try:
             probe.connect(str(path))
         except ConnectionRefusedError:
             path.unlink()
             return
-    raise UsageError(f"--metrics {path}: another program listens on it; give another path")
+    raise UsageError(
+        option("metrics") + f" {path}: another program listens on it", "give another path"
+    )

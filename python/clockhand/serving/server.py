@@ -12,19 +12,21 @@ from typing import Any, Self
 import polars as pl
 
 from clockhand import _engine
-from clockhand._engine import ClockhandError, UsageError
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import ReportedRows
 from clockhand.serving.course import Course, Sample
 from clockhand.study.calls import in_python
 from clockhand.study.columns import schema
+from clockhand.study.errors import ClockhandError, UsageError, option
 from clockhand.study.facts import equivalent_command
+from clockhand.study.limits import check_range
 from clockhand.study.run import run_facts
 
 SERVE_SCHEMA = schema("serve")
 """Names, order and types of the columns of the row."""
 
 SECTOR_BYTES = 512
+MOST_CONNECTIONS = 4096
 FIRST_INHERITED = 3
 """The number of the first socket that systemd and its like pass on."""
 
@@ -159,7 +161,7 @@ class BlockServer(ReportedRows):
 
     def _ended(self) -> pl.DataFrame:
         if self.rows.is_empty():
-            raise UsageError("the server still runs; its report can be written when it has ended")
+            raise UsageError("the server still runs", "its report can be written when it has ended")
         return self.rows
 
 
@@ -263,8 +265,7 @@ def serve(
         "salvage": salvage,
         "record": _text(record),
     }
-    if connections < 1 or connections > 4096:
-        raise UsageError(f"--connections {connections} is not from 1 to 4096; give such a number")
+    check_range("connections", connections, 1, MOST_CONNECTIONS)
     folder = None
     place = None if socket is None else Path(socket)
     if private or (private is None and socket is None and listen is None and not inherited):
@@ -301,7 +302,9 @@ def _text(place: Place | None) -> str | None:
 def _bytes(size: str | int) -> int:
     bytes_ = size if isinstance(size, int) else _engine.parse_bytes(size)
     if bytes_ is None or bytes_ <= 0 or bytes_ % SECTOR_BYTES:
-        raise UsageError(f"--size {size} is not a multiple of 512 bytes; give one, such as 2GiB")
+        raise UsageError(
+            option("size") + f" {size} is not a multiple of 512 bytes", "give one, such as 2GiB"
+        )
     return bytes_
 
 
@@ -309,7 +312,7 @@ def _user(name: str) -> int:
     try:
         return pwd.getpwnam(name).pw_uid
     except KeyError:
-        raise UsageError(f"--allow-user {name!r}: there is no such user") from None
+        raise UsageError(option("allow-user") + f" {name!r}: there is no such user") from None
 
 
 def is_passed_a_socket() -> bool:
@@ -319,8 +322,10 @@ def is_passed_a_socket() -> bool:
 
 def _inherited() -> int:
     if not is_passed_a_socket():
-        raise UsageError("LISTEN_FDS passes no socket on; give --socket or --listen")
+        raise UsageError(
+            "LISTEN_FDS passes no socket on", "give " + option("socket") + " or " + option("listen")
+        )
     count = os.environ["LISTEN_FDS"]
     if count != "1":
-        raise UsageError(f"LISTEN_FDS passes {count} sockets on; a server takes one")
+        raise UsageError(f"LISTEN_FDS passes {count} sockets on", "a server takes one")
     return FIRST_INHERITED

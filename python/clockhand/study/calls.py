@@ -1,22 +1,21 @@
-"""Calls of the library: error messages use Python's keywords, not the command's options."""
+"""Calls of the library: what they take, and errors that name options by Python's keywords."""
 
 import difflib
 import inspect
-import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from clockhand._engine import ClockhandError
+from clockhand.study.errors import ClockhandError, Piece
 from clockhand.study.options import TYPES, Option, options_of
 from clockhand.study.progress import Watching
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
-KEYWORDS_OF_FLAGS = {
+KEYWORDS_OF_OPTIONS = {
     "admission": "admissions",
     "buffer": "buffers",
     "device": "devices",
@@ -30,7 +29,7 @@ CALLS_OF_COMMANDS = {
     "`clockhand devices`": "clockhand.devices()",
     "clockhand trace synthesize --list": "clockhand.recipes()",
 }
-"""What messages refer to: commands, and the calls that do the same."""
+"""Commands that errors refer to, and the calls that do the same."""
 
 DOCSTRING_COLUMNS = 96
 
@@ -138,15 +137,6 @@ def asks(
     return in_python(*arguments(study), *RUN, *READING)
 
 
-_is_command = False
-
-
-def serve_the_command() -> None:
-    """Leave options as the command writes them in messages from now on: it makes the calls."""
-    global _is_command
-    _is_command = True
-
-
 def unknown_keyword(word: str, known: Iterable[str]) -> str:
     """Return what is wrong with a keyword that is not among those known, and what was meant."""
     known = sorted(known)
@@ -184,8 +174,10 @@ def in_python(
             try:
                 return function(*positional, **named)
             except ClockhandError as error:
-                if not _is_command:
-                    error.args = (_in_keywords(str(error), known, renamed or {}),)
+                for piece in error.pieces:
+                    ours = _spelled(piece, known, renamed or {})
+                    if ours is not None:
+                        error.spellings.setdefault(piece, ours)
                 raise
 
         vars(called).update(__signature__=signature, declared=declared)
@@ -223,18 +215,14 @@ def _docstring(function: Callable[..., object], declared: Sequence[Argument]) ->
     return "\n".join(lines)
 
 
-def _in_keywords(message: str, known: set[str], renamed: Mapping[str, str]) -> str:
-    """Return a message with the function's keywords in place of the command's options."""
-    for command, call in CALLS_OF_COMMANDS.items():
-        message = message.replace(command, call)
-
-    def keyword(match: re.Match[str]) -> str:
-        name = match[1].replace("-", "_")
-        if name in renamed:
-            return renamed[name]
-        for word in (name, KEYWORDS_OF_FLAGS.get(name, "")):
-            if word in known:
-                return word
-        return match[0]
-
-    return re.sub(r"(?<![\w-])--([a-z][a-z0-9-]*)", keyword, message)
+def _spelled(piece: Piece, known: set[str], renamed: Mapping[str, str]) -> str | None:
+    """Return how callers of a function spell a piece of an error; ``None`` if not otherwise."""
+    kind, text = piece
+    if kind == "command":
+        return CALLS_OF_COMMANDS.get(text)
+    if kind != "option":
+        return None
+    name = text.replace("-", "_")
+    if name in renamed:
+        return renamed[name]
+    return next((word for word in (name, KEYWORDS_OF_OPTIONS.get(name)) if word in known), None)

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from clockhand._engine import ClockhandError, UsageError
+from clockhand.study.errors import ClockhandError, UsageError, option
 
 DRAWING = {"altair": "altair", "vl_convert": "vl-convert-python"}
 """The modules that draw, and what installs them."""
@@ -54,7 +54,7 @@ def chosen(name: str | None, figures: Iterable[str]) -> str:
     if not names:
         raise UsageError("there is nothing to draw: all counts are 0")
     if name is not None and name not in names:
-        raise UsageError(f"there is no figure {name!r}; there are: {', '.join(names)}")
+        raise UsageError(f"there is no figure {name!r}", f"there are: {', '.join(names)}")
     return names[0] if name is None else name
 
 
@@ -121,8 +121,12 @@ class Converter:
         code = process.wait()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         return ClockhandError(
-            f"what draws figures ended with {how}, as it does where it lacks memory; give it more "
-            "(`ulimit -v`), or leave --report and --plots out"
+            f"what draws figures ended with {how}, as it does where it lacks memory",
+            "give it more (`ulimit -v`), or leave "
+            + option("report")
+            + " and "
+            + option("plots")
+            + " out",
         )
 
 

@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from clockhand._engine import ClockhandError, UsageError
+from clockhand.study.errors import ClockhandError, UsageError
 
 PARTIAL_PATTERN = ".clockhand-*.partial"
 """The names of files that are being written; a killed process leaves its own behind."""
@@ -64,14 +64,15 @@ def refuse_overwriting(
         if identity is not None and identity in read:
             raise UsageError(
                 f"{option} {path} is a file that is read here ({read[identity]}), and would be "
-                "lost; give another name"
+                "lost",
+                "give another name",
             )
         if _is_device_or_pipe(path):
             continue
         place = os.path.realpath(path) if identity is None else identity
         if place in written:
             raise UsageError(
-                f"{option} and {written[place]} both name {path}; give them different names"
+                f"{option} and {written[place]} both name {path}", "give them different names"
             )
         written[place] = option
 

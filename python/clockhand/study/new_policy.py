@@ -5,8 +5,8 @@ from importlib import resources
 from pathlib import Path
 
 from clockhand import _engine
-from clockhand._engine import UsageError
 from clockhand.study.calls import in_python
+from clockhand.study.errors import UsageError, option
 from clockhand.study.files import publish
 
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z][a-z0-9]*)*")
@@ -47,7 +47,7 @@ def new_policy(name: str, folder: Path | None = None, checkout: Path | None = No
     _check(name)
     folder = Path(name) if folder is None else folder
     if folder.exists() or folder.is_symlink():
-        raise UsageError(f"{folder} exists; name a new folder with --folder")
+        raise UsageError(f"{folder} exists", "name a new folder with " + option("folder"))
     type_name = "".join(word.capitalize() for word in name.split("-"))
     needed = {place: _dependency(crate, checkout) for place, crate in CRATES.items()}
     contents = {}
@@ -65,13 +65,13 @@ def new_policy(name: str, folder: Path | None = None, checkout: Path | None = No
 def _check(name: str) -> None:
     if not NAME.fullmatch(name) or len(name) > MOST_CHARACTERS:
         raise UsageError(
-            f"{name!r} cannot be the name of a policy; give words of small letters and digits with "
-            "hyphens between them, such as my-clock"
+            f"{name!r} cannot be the name of a policy",
+            "give words of small letters and digits with hyphens between them, such as my-clock",
         )
     if name in KEPT_BY_RUST.split() or name.startswith("clockhand"):
-        raise UsageError(f"{name!r} is kept for Rust or for Clockhand; give another name")
+        raise UsageError(f"{name!r} is kept for Rust or for Clockhand", "give another name")
     if name in {entry["name"] for entry in _engine.policies()}:
-        raise UsageError(f"the catalog has a policy {name!r}; give another name")
+        raise UsageError(f"the catalog has a policy {name!r}", "give another name")
 
 
 def _dependency(crate: str, checkout: Path | None) -> str:
@@ -81,11 +81,13 @@ def _dependency(crate: str, checkout: Path | None) -> str:
     path = checkout.resolve() / "crates" / crate
     if not (path / "Cargo.toml").is_file():
         raise UsageError(
-            f"--path {checkout}: there is no crates/{crate}/Cargo.toml in it; name a folder with "
-            "Clockhand's sources"
+            option("path") + f" {checkout}: there is no crates/{crate}/Cargo.toml in it",
+            "name a folder with Clockhand's sources",
         )
     if not _can_be_quoted(str(path)):
-        raise UsageError(f"--path {checkout}: its name has characters that no manifest can have")
+        raise UsageError(
+            option("path") + f" {checkout}: its name has characters that no manifest can have"
+        )
     return f"{{ path = '{path}' }}"
 
 

@@ -86,9 +86,9 @@ class Option:
     of: str = ""
 
     @property
-    def flag(self) -> str:
-        """As the command has it."""
-        return f"--{self.name.replace('_', '-')}"
+    def long_name(self) -> str:
+        """Its long name in the command, without the dashes."""
+        return self.name.replace("_", "-")
 
     @property
     def value(self) -> Any:
@@ -115,10 +115,10 @@ class Option:
         if self.kind == "whole":
             number = None if value is None else int(value)
             if number is not None:
-                check_range(self.flag, number, self.least, self.most)
+                check_range(self.long_name, number, self.least, self.most)
             return number
         if self.kind == "names":
-            return [] if value is None else expanded(self.flag, value, names_of(self.of))
+            return [] if value is None else expanded(self.long_name, value, names_of(self.of))
         if self.kind == "list":
             return items(value)
         if self.kind == "sizes":

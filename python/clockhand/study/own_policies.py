@@ -19,7 +19,7 @@ from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from clockhand import _engine
-from clockhand._engine import UsageError
+from clockhand.study.errors import UsageError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -200,7 +200,7 @@ def _read(name: str, file: Path) -> bytes:
     try:
         return _engine.own_code(os.fspath(file), MOST_BYTES, "a file with a policy")
     except UsageError as error:
-        raise _refused(name, str(error)) from None
+        raise UsageError(f"policy {name}: {error.problem}", error.remedy) from None
 
 
 def _run(name: str, file: Path, source: bytes, digest: str) -> ModuleType:

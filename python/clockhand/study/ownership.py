@@ -8,7 +8,7 @@ import os
 import stat
 from pathlib import Path
 
-from clockhand._engine import ClockhandError
+from clockhand.study.errors import ClockhandError
 
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 USERS_OF_THIS_NAMESPACE = Path("/proc/self/uid_map")

@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import product
 from math import prod
 
-from clockhand._engine import UsageError
+from clockhand.study.errors import UsageError, option
 from clockhand.study.policies import name_of, settings_of, written
 
 MOST_VALUES = 10_000
@@ -40,7 +40,7 @@ LEAST_VALUES = 3
 """Policies that differ in one parameter are drawn against it if they have this many values."""
 
 
-def each_value(option: str, entry: str) -> list[str]:
+def each_value(option_name: str, entry: str) -> list[str]:
     """Return one entry for each value of the ranges in the parameters of ``entry``.
 
     ``FROM..TO/N`` is N steps from FROM to TO, both included; ``FROM..TO`` is every whole number
@@ -49,7 +49,7 @@ def each_value(option: str, entry: str) -> list[str]:
     without a parameter's name may be a range too (``rate:100..800/7``).
 
     Args:
-        option: The command's option, for the error.
+        option_name: The command's option_name, for the error.
         entry: A name, with parameters behind a colon or without.
 
     Raises:
@@ -62,15 +62,15 @@ def each_value(option: str, entry: str) -> list[str]:
     for part in settings:
         key, equals, value = part.partition("=")
         if not equals and choices and choices[-1][0].startswith(f"{SIZE}="):
-            choices[-1] += [f"{SIZE}={size}" for size in _sizes(option, part, part)]
+            choices[-1] += [f"{SIZE}={size}" for size in _sizes(option_name, part, part)]
         elif key == SIZE:
-            choices.append([f"{SIZE}={size}" for size in _sizes(option, part, value)])
+            choices.append([f"{SIZE}={size}" for size in _sizes(option_name, part, value)])
         else:
             before, text = (f"{key}=", value) if equals else ("", part)
-            values = _values(option, part, text) if ".." in text else [text]
+            values = _values(option_name, part, text) if ".." in text else [text]
             choices.append([f"{before}{value}" for value in values])
         if prod(map(len, choices)) > MOST_VALUES:
-            raise _refused(option, part, f"it stands for more than {MOST_VALUES:,} policies")
+            raise _refused(option_name, part, f"it stands for more than {MOST_VALUES:,} policies")
     return [written(name_of(entry), chosen) for chosen in product(*choices)]
 
 
@@ -83,7 +83,7 @@ def goes_on_with_sizes(entry: str, part: str) -> bool:
     return bool(settings and settings[-1].startswith(f"{SIZE}=") and is_size)
 
 
-def _sizes(option: str, part: str, text: str) -> list[str]:
+def _sizes(option_name: str, part: str, text: str) -> list[str]:
     """Return a size, or those of a range: doubled up to the last, shares by whole percent."""
     matched = _SIZES.fullmatch(text)
     if not matched:
@@ -91,15 +91,15 @@ def _sizes(option: str, part: str, text: str) -> list[str]:
     first_text, first_unit, last_text, last_unit = matched.groups()
     first, last = Fraction(first_text), Fraction(last_text)
     if (first_unit == "%") != (last_unit == "%") or (first_unit is None) != (last_unit is None):
-        raise _refused_size(option, part, "its ends are of two kinds")
+        raise _refused_size(option_name, part, "its ends are of two kinds")
     if first_unit == "%":
         if first.denominator != 1 or last.denominator != 1:
-            raise _refused_size(option, part, "only whole shares have a range")
+            raise _refused_size(option_name, part, "only whole shares have a range")
         sizes = [f"{percent}%" for percent in range(int(first), int(last) + 1)]
     else:
         last_size = last * _UNITS.get(last_unit, 1)
         if first == 0:
-            raise _refused_size(option, part, "nothing doubled is nothing")
+            raise _refused_size(option_name, part, "nothing doubled is nothing")
         sizes, size = [], first
         while size * _UNITS.get(first_unit, 1) < last_size:
             sizes.append(f"{_decimal(size)}{first_unit or ''}")
@@ -107,7 +107,7 @@ def _sizes(option: str, part: str, text: str) -> list[str]:
         if first * _UNITS.get(first_unit, 1) <= last_size:
             sizes.append(f"{last_text}{last_unit or ''}")
     if not sizes:
-        raise _refused_size(option, part, "it runs backwards")
+        raise _refused_size(option_name, part, "it runs backwards")
     return sizes
 
 
@@ -115,14 +115,14 @@ def _decimal(number: Fraction) -> str:
     return str(number) if number.denominator == 1 else str(float(number))
 
 
-def _refused_size(option: str, part: str, reason: str) -> UsageError:
+def _refused_size(option_name: str, part: str, reason: str) -> UsageError:
     return UsageError(
-        f"{option}: {part!r} is no range of sizes, {reason}; give FROM..TO, 4MiB..64MiB for "
-        "example is 4MiB, 8MiB, 16MiB, 32MiB and 64MiB"
+        option(option_name) + f": {part!r} is no range of sizes, {reason}",
+        "give FROM..TO, 4MiB..64MiB for example is 4MiB, 8MiB, 16MiB, 32MiB and 64MiB",
     )
 
 
-def _values(option: str, part: str, text: str) -> list[str]:
+def _values(option_name: str, part: str, text: str) -> list[str]:
     matched = _RANGE.fullmatch(text)
     if not matched:
         return [text]
@@ -133,28 +133,28 @@ def _values(option: str, part: str, text: str) -> list[str]:
     try:
         first, last = Fraction(first_text), Fraction(last_text)
     except ZeroDivisionError:
-        raise _refused(option, part, "a fraction over 0 is no number") from None
+        raise _refused(option_name, part, "a fraction over 0 is no number") from None
     if last < first:
-        raise _refused(option, part, "it runs backwards")
+        raise _refused(option_name, part, "it runs backwards")
     if steps_text is None:
         if first.denominator != 1 or last.denominator != 1:
-            raise _refused(option, part, "only whole numbers need no steps")
+            raise _refused(option_name, part, "only whole numbers need no steps")
         steps = int(last - first)
     else:
         steps = int(steps_text)
     if steps >= MOST_VALUES:
-        raise _refused(option, part, f"it stands for more than {MOST_VALUES:,} policies")
+        raise _refused(option_name, part, f"it stands for more than {MOST_VALUES:,} policies")
     if steps == 0:
         if steps_text is not None:
-            raise _refused(option, part, "it has 0 steps")
+            raise _refused(option_name, part, "it has 0 steps")
         return [str(first)]
     return [str(first + (last - first) * step / steps) for step in range(steps + 1)]
 
 
-def _refused(option: str, part: str, reason: str) -> UsageError:
+def _refused(option_name: str, part: str, reason: str) -> UsageError:
     return UsageError(
-        f"{option}: {part!r} is no range, {reason}; give FROM..TO/STEPS, "
-        "0..1/20 for example is 0, 1/20, 1/10 to 1"
+        option(option_name) + f": {part!r} is no range, {reason}",
+        "give FROM..TO/STEPS, 0..1/20 for example is 0, 1/20, 1/10 to 1",
     )
 
 

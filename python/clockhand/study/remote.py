@@ -22,7 +22,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from clockhand import _engine
-from clockhand._engine import ClockhandError, UsageError
+from clockhand.study.errors import ClockhandError, UsageError
 from clockhand.study.files import cache_folder, remove_leftovers, streamed
 from clockhand.study.progress import Watch
 
@@ -105,7 +105,7 @@ def addresses(pattern: str) -> list[str]:
     system, path = _opened(pattern)
     if "@" in urlsplit(pattern).netloc:
         raise UsageError(
-            f"{pattern}: patterns need an address without @; name the files one by one"
+            f"{pattern}: patterns need an address without @", "name the files one by one"
         )
     with _named_in_errors(pattern):
         system.invalidate_cache()
@@ -129,7 +129,7 @@ def fetched(address: str, watch: Watch | None = None) -> Fetched:
     with _named_in_errors(address):
         info = _info(system, path)
     if info.get("type") == "directory":
-        raise UsageError(f"{address} is a folder; name a file in it, or write {address}/*")
+        raise UsageError(f"{address} is a folder", f"name a file in it, or write {address}/*")
     folder = private_folder("remote")
     key = hashlib.sha256(address.encode()).hexdigest()[:24]
     content = _content(info)
@@ -188,8 +188,8 @@ class RemoteFolder:
         self.address = address.rstrip("/")
         if address.partition("://")[0] in WEB:
             raise UsageError(
-                f"{address}: the web has no folders to look through or write to; name a local "
-                "folder, or one in s3://, gs:// or az://"
+                f"{address}: the web has no folders to look through or write to",
+                "name a local folder, or one in s3://, gs:// or az://",
             )
         self._system, self._path = _opened(self.address)
 
@@ -232,12 +232,12 @@ def _opened(address: str) -> tuple[Any, str]:
     if urlsplit(address).password is not None:
         shown = re.sub(r"//[^@/]*@", "//…@", address)
         raise UsageError(
-            f"{shown} has a password, which would stand in results; leave it out, and give it in "
-            "the way that the store's package documents"
+            f"{shown} has a password, which would stand in results",
+            "leave it out, and give it in the way that the store's package documents",
         )
     if scheme not in PACKAGES or "::" in address:
         known = ", ".join(f"{one}://" for one in PACKAGES if one != "memory")
-        raise UsageError(f"{address} is not an address that can be read; there is {known}")
+        raise UsageError(f"{address} is not an address that can be read", f"there is {known}")
     try:
         fsspec: Any = importlib.import_module("fsspec")
     except ImportError as error:
@@ -375,7 +375,7 @@ def _limit_bytes() -> int:
         return DEFAULT_LIMIT_BYTES
     limit = _engine.parse_bytes(text)
     if limit is None:
-        raise UsageError(f"{CACHE_LIMIT}={text!r} is not a size; give one such as 64GiB")
+        raise UsageError(f"{CACHE_LIMIT}={text!r} is not a size", "give one such as 64GiB")
     return limit
 
 

@@ -312,7 +312,7 @@ def _table(rows: Records, columns: Callable[[], Columns]) -> "pl.DataFrame":
 def check_jobs(jobs: int | None) -> None:
     """Refuse a number of threads that is out of range."""
     if jobs is not None:
-        check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
+        check_range("jobs", jobs, 1, MAXIMUM_JOBS)
 
 
 def _equivalent(

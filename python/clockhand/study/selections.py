@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
-from clockhand._engine import UsageError
+from clockhand.study.errors import UsageError, option
 from clockhand.study.own_policies import IN_FILE, IN_LIBRARY, Entry, texts_of
 from clockhand.study.policies import name_of
 from clockhand.study.ranges import each_value, goes_on_with_sizes
@@ -13,7 +13,7 @@ ALL = "all"
 
 
 def expanded(
-    option: str,
+    option_name: str,
     texts: Entry | Iterable[Entry],
     names: Sequence[str],
 ) -> list[str]:
@@ -27,7 +27,7 @@ def expanded(
     class is the policy that it is.
 
     Args:
-        option: The command's option, for the error.
+        option_name: The command's option_name, for the error.
         texts: What the user gave.
         names: What there is.
 
@@ -38,13 +38,13 @@ def expanded(
     return [
         one
         for text in texts_of(given)
-        for entry in ([text] if os.path.isfile(text) else entries(option, text))
-        for named in _matching(option, entry, names)
-        for one in ([named] if os.path.isfile(named) else each_value(option, named))
+        for entry in ([text] if os.path.isfile(text) else entries(option_name, text))
+        for named in _matching(option_name, entry, names)
+        for one in ([named] if os.path.isfile(named) else each_value(option_name, named))
     ]
 
 
-def entries(option: str, text: str) -> list[str]:
+def entries(option_name: str, text: str) -> list[str]:
     """Return the entries of a text with commas, each name with its parameters.
 
     Raises:
@@ -57,11 +57,13 @@ def entries(option: str, text: str) -> list[str]:
         else:
             found.append(part)
     if not all(entry.strip() for entry in found):
-        raise UsageError(f"{option} {text!r} names nothing at one place; give a name there")
+        raise UsageError(
+            option(option_name) + f" {text!r} names nothing at one place", "give a name there"
+        )
     return [entry.strip() for entry in found]
 
 
-def _matching(option: str, entry: str, names: Sequence[str]) -> list[str]:
+def _matching(option_name: str, entry: str, names: Sequence[str]) -> list[str]:
     if IN_FILE in entry or IN_LIBRARY in entry:
         return [entry]
     word = entry[: len(name_of(entry))]
@@ -70,7 +72,9 @@ def _matching(option: str, entry: str, names: Sequence[str]) -> list[str]:
         return [entry]
     matched = [name for name in names if fnmatchcase(name, pattern)]
     if not matched:
-        raise UsageError(f"{option} {entry!r} matches nothing; there are: {', '.join(names)}")
+        raise UsageError(
+            option(option_name) + f" {entry!r} matches nothing", f"there are: {', '.join(names)}"
+        )
     return [name + entry[len(word) :] for name in matched]
 
 
@@ -88,17 +92,17 @@ def highlighted(texts: Sequence[str] | None, given: Sequence[str]) -> list[str]:
     Raises:
         UsageError: an entry matches nothing, or all of them together too much.
     """
-    wanted = [entry for text in texts or () for entry in entries("--highlight", text)]
+    wanted = [entry for text in texts or () for entry in entries("highlight", text)]
     for entry in wanted:
         if not matching([entry], given):
             raise UsageError(
-                f"--highlight {entry!r} is none of those that are run; there are "
-                f"{', '.join(dict.fromkeys(given))}"
+                option("highlight") + f" {entry!r} is none of those that are run",
+                f"there are {', '.join(dict.fromkeys(given))}",
             )
     if len(matching(wanted, given)) > MOST_HIGHLIGHTED:
         raise UsageError(
-            f"--highlight names {len(matching(wanted, given))} of those that are run; give at "
-            f"most {MOST_HIGHLIGHTED}"
+            option("highlight") + f" names {len(matching(wanted, given))} of those that are run",
+            f"give at most {MOST_HIGHLIGHTED}",
         )
     return wanted
 

@@ -1,18 +1,20 @@
 """Sizes as users write them and as people read them."""
 
 from clockhand import _engine
-from clockhand._engine import UsageError
+from clockhand.study.errors import UsageError, option
 
 
-def parsed_bytes(option: str, text: str) -> int:
-    """Return the bytes of a size such as ``16KiB`` or ``32``, which stood behind ``option``.
+def parsed_bytes(option_name: str, text: str) -> int:
+    """Return the bytes of a size such as ``16KiB`` or ``32``, that an option of the command has.
 
     Raises:
         UsageError: the text is not a size.
     """
     size_bytes = _engine.parse_bytes(text.strip())
     if size_bytes is None:
-        raise UsageError(f"{option} {text!r} is not a size; give bytes, or such as 16KiB")
+        raise UsageError(
+            option(option_name) + f" {text!r} is not a size", "give bytes, or such as 16KiB"
+        )
     return size_bytes
 
 

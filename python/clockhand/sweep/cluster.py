@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from clockhand import _engine
-from clockhand._engine import ClockhandError, UsageError
+from clockhand.study.errors import ClockhandError, UsageError, option
 from clockhand.sweep.task import Computed, Part, Task, compute
 
 LOCAL = "local:"
@@ -41,8 +41,9 @@ def check_address(address: str) -> None:
     elif re.fullmatch(r"(tcp|tls|ws|wss)://[^/\s]+:\d{1,5}", address):
         return
     raise UsageError(
-        f"--cluster {address!r} is not a cluster; give tcp://HOST:PORT or tls://HOST:PORT of a "
-        f"Dask scheduler, or local:N for 1 to {MOST_LOCAL_WORKERS} processes of this machine"
+        option("cluster") + f" {address!r} is not a cluster",
+        "give tcp://HOST:PORT or tls://HOST:PORT of a Dask scheduler, or local:N for 1 "
+        f"to {MOST_LOCAL_WORKERS} processes of this machine",
     )
 
 
@@ -84,7 +85,8 @@ def _imported() -> Any:
         import distributed
     except ImportError as error:
         raise ClockhandError(
-            "--cluster needs Dask, which is not installed; run: pip install 'clockhand[cluster]'"
+            option("cluster") + " needs Dask, which is not installed",
+            "run: pip install 'clockhand[cluster]'",
         ) from error
     return distributed
 

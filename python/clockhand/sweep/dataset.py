@@ -21,8 +21,8 @@ from typing import Any, BinaryIO, TextIO
 import polars as pl
 
 from clockhand import _engine
-from clockhand._engine import ClockhandError, UsageError
 from clockhand.studies.ssd.tables import DETAILS
+from clockhand.study.errors import ClockhandError, UsageError
 from clockhand.study.files import plain, publish, remove_leftovers
 from clockhand.study.policies import kind_in_rows, name_of
 from clockhand.study.remote import RemoteFolder, is_address, local_path, private_folder
@@ -112,13 +112,13 @@ class Dataset:
         parts = dataset.all_parts()
         if not parts:
             raise UsageError(
-                f"{folder} is no dataset: it holds no part-*.parquet; name the folder of one"
+                f"{folder} is no dataset: it holds no part-*.parquet", "name the folder of one"
             )
         studies = sorted({_study_of(dataset._facts_of(part)) for part in parts})
         if len(studies) > 1:
             raise UsageError(
-                f"{folder} holds cells of {' and '.join(studies)}; give each experiment a dataset "
-                "of its own"
+                f"{folder} holds cells of {' and '.join(studies)}",
+                "give each experiment a dataset of its own",
             )
         if studies[0] not in LAYOUTS:
             raise UsageError(
@@ -323,7 +323,8 @@ class Dataset:
         if cells.is_empty():
             raise UsageError(
                 f"{self.name} holds nothing of this version of the numbers "
-                f"({_engine.NUMBERS_VERSION}); run its sweep again"
+                f"({_engine.NUMBERS_VERSION})",
+                "run its sweep again",
             )
         order = {policy["name"]: place for place, policy in enumerate(_engine.policies())}
         if "policy_resolved" in cells.columns:

@@ -8,7 +8,6 @@ from typing import Any
 
 import polars as pl
 
-from clockhand._engine import UsageError
 from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
 from clockhand.report.comparisons import Strip, strips_chart
 from clockhand.report.html import Figure, Part, payload, study_page
@@ -16,6 +15,7 @@ from clockhand.report.reported import Reported
 from clockhand.report.table import plain_table
 from clockhand.report.words import percent
 from clockhand.study.calls import in_python
+from clockhand.study.errors import UsageError
 from clockhand.study.facts import base_names, printable
 from clockhand.study.phrases import all_of
 from clockhand.sweep.dataset import Dataset, merged
@@ -275,7 +275,8 @@ def differences(
     if layouts[0].study.name != layouts[1].study.name:
         raise UsageError(
             f"{first} holds cells of {layouts[0].study.name} and {second} of "
-            f"{layouts[1].study.name}; compare datasets of one study"
+            f"{layouts[1].study.name}",
+            "compare datasets of one study",
         )
     layout = layouts[0]
     tables = [layout.shown(dataset.cells(newest=True)) for dataset in datasets]

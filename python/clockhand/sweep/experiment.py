@@ -1,7 +1,6 @@
 """An experiment: a TOML file that says what is asked of a study, and what is made of its rows."""
 
 import os
-import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from clockhand import _engine
-from clockhand._engine import UsageError
+from clockhand.study.errors import ClockhandError, UsageError, option
 from clockhand.study.files import matching_files
 from clockhand.study.limits import MAXIMUM_COUNT
 from clockhand.study.options import options_of
@@ -125,7 +124,7 @@ def read_content(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         return toml_content(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file} is not TOML: {error}; correct it there") from error
+        raise UsageError(f"{file} is not TOML: {error}", "correct it there") from error
 
 
 def read_experiment(path: str | os.PathLike[str]) -> Experiment:
@@ -167,16 +166,16 @@ class _Reader:
         views = [view_text(view, only) for view in self._views()]
         if "seed" in self._content:
             if "seed" in table:
-                self._refuse(f"seed is given twice, also in {place.strip()}; leave one out")
+                self._refuse(f"seed is given twice, also in {place.strip()}", "leave one out")
             table = {**table, "seed": self._seed()}
         try:
             layout, table = layout.asked(table)
             grids = read_table(layout.study, table, self._beside, place)
             for options in grids:
                 layout.check(options)
-        except (UsageError, ValueError) as error:
-            is_placed = str(error).startswith(place)
-            self._refuse(f"{'' if is_placed else place}{in_keys(error)}")
+        except ValueError as error:
+            problem, remedy = in_keys(error)
+            self._refuse(f"{'' if problem.startswith(place) else place}{problem}", remedy)
         return Experiment(
             path=self._path,
             layout=layout,
@@ -196,8 +195,8 @@ class _Reader:
         named = [name for name in LAYOUTS if isinstance(content.get(name), dict)]
         if len(named) > 1:
             self._refuse(
-                f"[{named[0]}] and [{named[1]}] are both there, and an experiment asks one study; "
-                "put the other one into a file of its own"
+                f"[{named[0]}] and [{named[1]}] are both there, and an experiment asks one study",
+                "put the other one into a file of its own",
             )
         own = [key for key in content if key not in KEYS and key not in named]
         if not named:
@@ -205,26 +204,27 @@ class _Reader:
             for key in own:
                 if key not in known:
                     self._refuse(
-                        f"unknown key {key!r}; the keys are {', '.join(known)}, and there are the "
-                        f"tables {', '.join(f'[{name}]' for name in LAYOUTS)}"
+                        f"unknown key {key!r}",
+                        f"the keys are {', '.join(known)}, and there are the tables "
+                        f"{', '.join(f'[{name}]' for name in LAYOUTS)}",
                     )
             return PAGES, {key: content[key] for key in own}, ""
         if own:
             self._refuse(
-                f"unknown key {own[0]!r} beside [{named[0]}]; the keys are {', '.join(KEYS)}, and "
-                f"options of the study stand in [{named[0]}]"
+                f"unknown key {own[0]!r} beside [{named[0]}]",
+                f"the keys are {', '.join(KEYS)}, and options of the study stand in [{named[0]}]",
             )
         return LAYOUTS[named[0]], dict(content[named[0]]), f"[{named[0]}] "
 
-    def _refuse(self, problem: str) -> NoReturn:
-        raise UsageError(f"{self._path}: {problem}")
+    def _refuse(self, problem: str, remedy: str = "") -> NoReturn:
+        raise UsageError(f"{self._path}: {problem}", remedy)
 
     def _text(self, key: str, default: str | None = None) -> str:
         value = self._content.get(key, default)
         if value is None:
-            self._refuse(f"there is no {key}; add it")
+            self._refuse(f"there is no {key}", "add it")
         if not isinstance(value, str):
-            self._refuse(f"{key} = {value!r} is not a text; correct it")
+            self._refuse(f"{key} = {value!r} is not a text", "correct it")
         return value
 
     def _trace_format(self) -> str:
@@ -236,22 +236,22 @@ class _Reader:
     def _seed(self) -> int:
         seed = self._content["seed"]
         if not isinstance(seed, int) or isinstance(seed, bool):
-            self._refuse(f"seed = {seed!r} is not a whole number; correct it")
+            self._refuse(f"seed = {seed!r} is not a whole number", "correct it")
         if not 0 <= seed <= MAXIMUM_COUNT:
-            self._refuse(f"seed = {seed} is out of range; give one from 0 to {MAXIMUM_COUNT}")
+            self._refuse(f"seed = {seed} is out of range", f"give one from 0 to {MAXIMUM_COUNT}")
         return seed
 
     def _list(self, key: str, kind: type, default: Any = None) -> list[Any]:
         """A value or a list of values; at least one."""
         value = self._content.get(key, default)
         if value is None:
-            self._refuse(f"there is no {key}; add it")
+            self._refuse(f"there is no {key}", "add it")
         values = value if isinstance(value, list) else [value]
         if not values:
-            self._refuse(f"{key} is empty; name at least one")
+            self._refuse(f"{key} is empty", "name at least one")
         for item in values:
             if not isinstance(item, kind):
-                self._refuse(f"{key}: {item!r} is of the wrong kind; see docs/sweeps.md")
+                self._refuse(f"{key}: {item!r} is of the wrong kind", "see docs/sweeps.md")
         return values
 
     def _dataset(self) -> Path | str:
@@ -265,14 +265,14 @@ class _Reader:
         try:
             check_memory_budget(budget)
         except UsageError as error:
-            self._refuse(in_keys(error))
+            self._refuse(*in_keys(error))
         return budget
 
     def _views(self) -> list[str]:
         views = self._list("views", str, OWN_VIEW)
         for view in views:
             if view not in VIEWS:
-                self._refuse(f"views: {view!r} is unknown; there is: {', '.join(VIEWS)}")
+                self._refuse(f"views: {view!r} is unknown", f"there is: {', '.join(VIEWS)}")
         return views
 
     def _only(self) -> str | None:
@@ -292,7 +292,7 @@ class _Reader:
             if is_address(pattern) and local_path(pattern) is None:
                 at_addresses = addresses(pattern)
                 if not at_addresses:
-                    self._refuse(f"traces: no file matches {pattern!r}; correct the pattern")
+                    self._refuse(f"traces: no file matches {pattern!r}", "correct the pattern")
                 found |= dict.fromkeys(at_addresses)
                 continue
             path = self._beside(local_path(pattern) or pattern)
@@ -301,7 +301,7 @@ class _Reader:
                 continue
             matches = matching_files(path)
             if not matches:
-                self._refuse(f"traces: no file matches {pattern!r}; correct the pattern")
+                self._refuse(f"traces: no file matches {pattern!r}", "correct the pattern")
             found |= dict.fromkeys(matches)
         yield from found
 
@@ -321,8 +321,8 @@ class _Reader:
             earlier = numbers.setdefault(analysis.slug, number)
             if earlier != number:
                 self._refuse(
-                    f"analyses {earlier} and {number} would be one file, {analysis.slug}.csv; "
-                    "give them different titles"
+                    f"analyses {earlier} and {number} would be one file, {analysis.slug}.csv",
+                    "give them different titles",
                 )
             yield analysis
 
@@ -340,12 +340,14 @@ def check_memory_budget(text: str) -> None:
     size = _engine.parse_bytes(text)
     if size is None or size < LEAST_BUDGET_BYTES:
         raise UsageError(
-            f"--memory-budget {text!r} is no size of at least 16MiB; give one such as 4GiB"
+            option("memory-budget") + f" {text!r} is no size of at least 16MiB",
+            "give one such as 4GiB",
         )
 
 
-def in_keys(error: Exception) -> str:
-    """Return an error's sentence with keys where the engine names options of the command."""
-    return re.sub(
-        r"--([a-z][a-z0-9-]*)", lambda found: key_of(found[1].replace("-", "_")), str(error)
-    )
+def in_keys(error: Exception) -> tuple[str, str]:
+    """Return an error's problem and remedy, with keys of the file where they name options."""
+    if not isinstance(error, ClockhandError):
+        return str(error), ""
+    options = [piece for piece in error.pieces if piece[0] == "option"]
+    return error.spelled({piece: key_of(piece[1].replace("-", "_")) for piece in options})

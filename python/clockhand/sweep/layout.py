@@ -12,7 +12,6 @@ from typing import Any
 import polars as pl
 
 from clockhand import _engine
-from clockhand._engine import ClockhandError
 from clockhand.studies.filecache.run import FILE_CACHE
 from clockhand.studies.locality.run import LOCALITY
 from clockhand.studies.locality.tables import TABLES, table_of
@@ -21,6 +20,7 @@ from clockhand.studies.pages.run import PAGES as PAGES_STUDY
 from clockhand.studies.ssd.run import SSD
 from clockhand.studies.tier.run import TIER
 from clockhand.studies.translate.run import TRANSLATE
+from clockhand.study.errors import ClockhandError
 from clockhand.study.intervals import intervals_or_cells
 from clockhand.study.options import Option
 from clockhand.study.run import Columns, Options, Study

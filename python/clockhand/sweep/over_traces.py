@@ -7,7 +7,6 @@ from typing import Any
 
 import polars as pl
 
-from clockhand._engine import UsageError
 from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
 from clockhand.report.comparisons import Strip, ranks_chart, strips_chart
 from clockhand.report.html import Figure, Part, payload, study_page
@@ -15,6 +14,7 @@ from clockhand.report.reported import Reported
 from clockhand.report.scales import MOST_IS_BEST, ratio_text
 from clockhand.report.table import plain_table
 from clockhand.study.calls import in_python
+from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import base_names, printable
 from clockhand.study.paired import least_p, mean_interval, mean_ranks, pairs_needed
 from clockhand.study.phrases import all_of
@@ -265,7 +265,7 @@ def over_traces(
     """
     missing = [name for name in ("trace", compared, value) if name not in rows.columns]
     if missing:
-        raise UsageError(f"the rows have no column {missing[0]!r}; name one that they have")
+        raise UsageError(f"the rows have no column {missing[0]!r}", "name one that they have")
     if settings is None:
         every = dict.fromkeys(name for one in LAYOUTS.values() for name in dimensions(one))
         known = (name for name in every if name in rows.columns)
@@ -278,11 +278,13 @@ def over_traces(
     logs, left_out = logs_by_trace(can_run, compared, value, settings, names)
     if len(names) < 2 or len(logs) < 2:
         raise UsageError(
-            f"there are {len(names)} to compare, and traces that all of them ran on: {len(logs)}; "
-            "run at least two on the same two traces"
+            f"there are {len(names)} to compare, and traces that all of them ran on: {len(logs)}",
+            "run at least two on the same two traces",
         )
     if against is not None and against not in names:
-        raise UsageError(f"--against {against!r} is not compared; there are: {all_of(names)}")
+        raise UsageError(
+            option("against") + f" {against!r} is not compared", f"there are: {all_of(names)}"
+        )
     sign = -1 if value.endswith(MOST_IS_BEST) else 1
     by_name = {name: [of_trace[name] for of_trace in logs.values()] for name in names}
     ranks = mean_ranks([[sign * of_trace[name] for name in names] for of_trace in logs.values()])
@@ -317,7 +319,9 @@ def dataset_over_traces(
         UsageError: its study compares nothing, or there are not two to compare on two traces.
     """
     if layout.study.contender is None:
-        raise UsageError(f"{layout.study.name} compares nothing; there is nothing better or worse")
+        raise UsageError(
+            f"{layout.study.name} compares nothing", "there is nothing better or worse"
+        )
     shown = layout.shown(rows)
     settings = layout.setting(rows)
     beside = settings.rename({name: f"option_{name}" for name in settings.columns})

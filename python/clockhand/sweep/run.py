@@ -9,8 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from clockhand._engine import ClockhandError, UsageError
 from clockhand.study.calls import in_python
+from clockhand.study.errors import ClockhandError, UsageError, option
 from clockhand.study.intervals import cells_of
 from clockhand.study.progress import described
 from clockhand.study.run import Ran, check_jobs, run_facts
@@ -121,7 +121,9 @@ def run_sweep(
     if cluster is not None:
         check_address(cluster)
         if jobs is not None:
-            raise UsageError("a cluster's workers have threads of their own; leave out --jobs")
+            raise UsageError(
+                "a cluster's workers have threads of their own", "leave out " + option("jobs")
+            )
     folder = experiment.dataset if dataset is None else dataset
     kept = Dataset(folder, experiment.layout)
     kept.remove_leftovers()
@@ -343,7 +345,8 @@ class _Run:
         try:
             return self.layout.cells(options, footprint_pages)
         except ClockhandError as error:
-            raise type(error)(f"{self.experiment.path}: {in_keys(error)}") from error
+            problem, remedy = in_keys(error)
+            raise type(error)(f"{self.experiment.path}: {problem}", remedy) from error
 
     def _has_facts(self, setting: Setting, digest: str) -> bool:
         """Whether the dataset tells of a trace and of everything that a setting names."""
@@ -408,7 +411,8 @@ class _Run:
         except ClockhandError as error:
             if not self.layout.depends_on_footprint or self._trace in str(error):
                 raise
-            raise type(error)(f"{self.experiment.path}: {in_keys(error)}") from error
+            problem, remedy = in_keys(error)
+            raise type(error)(f"{self.experiment.path}: {problem}", remedy) from error
 
     def _know(self, facts: Mapping[str, Any]) -> None:
         self._facts = self._facts_of(facts)

@@ -4,9 +4,10 @@ import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NoReturn
 
 from clockhand import _engine
+from clockhand.study.errors import UsageError
 from clockhand.study.options import Option, options_of
 from clockhand.study.phrases import one_of
 from clockhand.study.run import Options, Study
@@ -51,8 +52,7 @@ def read_table(
         place: How errors name the table.
 
     Raises:
-        ValueError: a key is unknown, or a value of the wrong kind or out of range; one sentence.
-        UsageError: the engine's own refusal of a value.
+        UsageError: a key is unknown, or a value of the wrong kind or out of range.
     """
     return _Table(study, table, beside, place).settings()
 
@@ -72,16 +72,16 @@ class _Table:
         for key, value in table.items():
             if key not in spellings:
                 known = ", ".join(key_of(name) for name in self._options)
-                self._refuse(f"unknown key {key!r}; the keys are {known}")
+                self._refuse(f"unknown key {key!r}", f"the keys are {known}")
             if spellings[key] in self._given:
-                self._refuse(f"{key} is given twice, in singular and plural; leave one out")
+                self._refuse(f"{key} is given twice, in singular and plural", "leave one out")
             self._given[spellings[key]] = value
         # Cells know their page size in bytes, however it was written.
         if "page_size" in self._options:
             self._given.setdefault("page_size", self._options["page_size"].default)
 
-    def _refuse(self, problem: str) -> Any:
-        raise ValueError(f"{self._place}{problem}")
+    def _refuse(self, problem: str, remedy: str) -> NoReturn:
+        raise UsageError(f"{self._place}{problem}", remedy)
 
     def settings(self) -> list[Options]:
         grid = {name for entry in self._study.grid for name in entry.split("|")}
@@ -97,7 +97,9 @@ class _Table:
         for values in single.values():
             count *= len(values)
         if count > MOST_SETTINGS:
-            self._refuse(f"the lists have {count:,} combinations; give at most {MOST_SETTINGS:,}")
+            self._refuse(
+                f"the lists have {count:,} combinations", f"give at most {MOST_SETTINGS:,}"
+            )
         return [
             self._each_once(
                 self._study.options({**lists, **dict(zip(single, values, strict=True))})
@@ -115,14 +117,14 @@ class _Table:
         value = self._given[name]
         values = value if isinstance(value, list) else [value]
         if not values:
-            self._refuse(f"{key_of(name)} is empty; name at least one")
+            self._refuse(f"{key_of(name)} is empty", "name at least one")
         return values
 
     def _listed(self, option: Option) -> Any:
         name = option.name
         if name not in self._given:
             if option.kind == "names" and name in ("policy", "buffer") and option.default is None:
-                self._refuse(f"there is no {key_of(name)}; add it")
+                self._refuse(f"there is no {key_of(name)}", "add it")
             return None
         values = self._values(name)
         if option.kind == "names":
@@ -144,18 +146,18 @@ class _Table:
         key = key_of(option.name)
         if option.kind == "flag":
             if not isinstance(value, bool):
-                self._refuse(f"{key} = {value!r} is not true or false; correct it")
+                self._refuse(f"{key} = {value!r} is not true or false", "correct it")
         elif option.kind == "whole":
             self._check_kind(option, value, (int,))
             if not option.least <= value <= option.most:
                 self._refuse(
-                    f"{key} = {value} is out of range; give one from {option.least} to "
-                    f"{option.most}"
+                    f"{key} = {value} is out of range",
+                    f"give one from {option.least} to {option.most}",
                 )
         elif option.kind == "word":
             self._check_kind(option, value, (str,))
             if value not in option.words:
-                self._refuse(f"{key}: {value!r} is unknown; give {one_of(option.words)}")
+                self._refuse(f"{key}: {value!r} is unknown", f"give {one_of(option.words)}")
         elif option.kind == "device":
             self._check_kind(option, value, (str,))
             value = self._file(value)
@@ -169,7 +171,7 @@ class _Table:
     def _check_kind(self, option: Option, value: Any, kinds: tuple[type, ...]) -> None:
         if not isinstance(value, kinds) or isinstance(value, bool):
             self._refuse(
-                f"{key_of(option.name)}: {value!r} is of the wrong kind; see docs/sweeps.md"
+                f"{key_of(option.name)}: {value!r} is of the wrong kind", "see docs/sweeps.md"
             )
 
     def _file(self, text: str) -> str:
@@ -186,12 +188,12 @@ class _Table:
             if not isinstance(value, dict):
                 self._check_kind(option, value, (str, dict))
             if not value:
-                self._refuse(f"{key}: an empty table names none; write {{ NAME = {{}} }}")
+                self._refuse(f"{key}: an empty table names none", "write { NAME = {} }")
             for name, grid in value.items():
                 if not isinstance(grid, dict):
                     self._refuse(
-                        f"{key}: the parameters of {name} are not a table; "
-                        f"write {{ {name} = {{ parameter = [values] }} }}"
+                        f"{key}: the parameters of {name} are not a table",
+                        f"write {{ {name} = {{ parameter = [values] }} }}",
                     )
                 self._check_grid(key, name, grid)
                 yield from _combinations(name, grid)
@@ -202,18 +204,18 @@ class _Table:
         for parameter, value in grid.items():
             values = value if isinstance(value, list) else [value]
             if not values:
-                self._refuse(f"{key}: {name} has no value of {parameter}; give at least one")
+                self._refuse(f"{key}: {name} has no value of {parameter}", "give at least one")
             for one in values:
                 if not isinstance(one, str | int | float):
                     self._refuse(
-                        f"{key}: {parameter} = {one!r} of {name} is no value; give numbers, "
-                        "texts, true or false"
+                        f"{key}: {parameter} = {one!r} of {name} is no value",
+                        "give numbers, texts, true or false",
                     )
             combinations *= len(values)
         if combinations > MOST_COMBINATIONS:
             self._refuse(
-                f"{key}: {name} has {combinations:,} combinations of parameters; give at most "
-                f"{MOST_COMBINATIONS:,}"
+                f"{key}: {name} has {combinations:,} combinations of parameters",
+                f"give at most {MOST_COMBINATIONS:,}",
             )
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from clockhand import _engine
+from clockhand.study.errors import ClockhandError
 from clockhand.study.progress import Watch
 from clockhand.study.remote import fetched, is_address
 from clockhand.study.run import Options, trace_facts
@@ -354,7 +355,7 @@ class Run:
             own = {"trace": task.trace, "version": _engine.__version__}
             planned = cell.key.get("policy_resolved")
             if planned is not None and row.get("policy_resolved", planned) != planned:
-                raise _engine.ClockhandError(
+                raise ClockhandError(
                     f"{planned}: its source changed while it ran; run the command again"
                 )
             interval = {"interval": row.get("interval")}
@@ -439,9 +440,7 @@ class Run:
         """Refuse a trace that is not the task's any more; report its notes once."""
         task = self._task
         if read["sha256"] != task.trace_sha256:
-            raise _engine.ClockhandError(
-                f"{task.trace} changed while it was read; run the command again"
-            )
+            raise ClockhandError(f"{task.trace} changed while it was read; run the command again")
         if not self.notes:
             self.notes += [f"{task.trace}: {note}" for note in reading_notes(read)]
 

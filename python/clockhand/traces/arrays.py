@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from clockhand import _engine
+from clockhand.study.errors import UsageError
 
 
 def checked_columns(
@@ -29,9 +29,9 @@ def checked_columns(
     }
     for column, values in columns.items():
         if values is not None and len(values) != len(columns["address"]):
-            raise _engine.UsageError(
-                f"column {column} has {len(values)} rows and address has "
-                f"{len(columns['address'])}; give all columns the same length"
+            raise UsageError(
+                f"column {column} has {len(values)} rows and address has {len(columns['address'])}",
+                "give all columns the same length",
             )
     return list(columns.values())
 
@@ -39,7 +39,7 @@ def checked_columns(
 def _is_write(op: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     values = np.asarray(op)
     if values.ndim != 1:
-        raise _engine.UsageError("column op is not a one-dimensional array; convert it first")
+        raise UsageError("column op is not a one-dimensional array", "convert it first")
     if values.dtype == np.bool_:
         return np.ascontiguousarray(values)
     letters = values.astype(np.str_)
@@ -48,9 +48,9 @@ def _is_write(op: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     is_known = is_write | np.isin(words, ["r", "read"])
     if not is_known.all():
         row = int(np.argmin(is_known))
-        raise _engine.UsageError(
-            f"column op, row {row}: {str(letters[row])!r} is neither R nor W; "
-            "give these letters, read and write, or booleans that say whether the request writes"
+        raise UsageError(
+            f"column op, row {row}: {str(letters[row])!r} is neither R nor W",
+            "give these letters, read and write, or booleans that say whether the request writes",
         )
     return np.ascontiguousarray(is_write)
 
@@ -74,15 +74,13 @@ def nanoseconds(times: npt.ArrayLike, unit_ns: int) -> npt.ArrayLike:
     if values.dtype.kind == "f":
         values = np.round(values * unit_ns)
         if not np.isfinite(values).all() or (values < 0).any() or (values >= 2.0**64).any():
-            raise _engine.UsageError(
-                "column time has values that are not times; correct or drop these requests"
+            raise UsageError(
+                "column time has values that are not times", "correct or drop these requests"
             )
         return values.astype(np.uint64)
     limit = (2**64 - 1) // unit_ns
     if values.size and int(values.max()) > limit:
-        raise _engine.UsageError(
-            f"column time has values above {limit}; correct or drop these requests"
-        )
+        raise UsageError(f"column time has values above {limit}", "correct or drop these requests")
     return values * unit_ns if values.dtype.kind == "i" else values * np.uint64(unit_ns)
 
 
@@ -93,12 +91,12 @@ def _column(
         return None
     given = np.asarray(values)
     if given.ndim != 1 or not (given.dtype.kind in "iu" or given.size == 0):
-        raise _engine.UsageError(
-            f"column {name} is not a one-dimensional array of whole numbers; convert it first"
+        raise UsageError(
+            f"column {name} is not a one-dimensional array of whole numbers", "convert it first"
         )
     limits = np.iinfo(dtype)
     if given.size and (int(given.min()) < 0 or int(given.max()) > int(limits.max)):
-        raise _engine.UsageError(
-            f"column {name} has values outside 0 to {limits.max}; correct or drop these requests"
+        raise UsageError(
+            f"column {name} has values outside 0 to {limits.max}", "correct or drop these requests"
         )
     return np.ascontiguousarray(given, dtype=dtype)

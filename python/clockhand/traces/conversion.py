@@ -7,6 +7,7 @@ from typing import Any
 
 from clockhand import _engine
 from clockhand.study.calls import in_python
+from clockhand.study.errors import UsageError
 from clockhand.study.files import check_places, refuse_overwriting
 from clockhand.study.progress import Watching, watched
 from clockhand.traces.trace import OF_TRACE, Traces, sources
@@ -54,9 +55,9 @@ def convert_traces(
     with watched(watch) as on_progress:
         trace_sources = sources(traces, watch=on_progress)
     if not trace_sources:
-        raise _engine.UsageError(
-            "a conversion needs traces and, after them, the file to write; "
-            "give one or more traces and a name such as out.parquet"
+        raise UsageError(
+            "a conversion needs traces and, after them, the file to write",
+            "give one or more traces and a name such as out.parquet",
         )
     refuse_overwriting({"the output": Path(out)}, (source.name for source in trace_sources))
     check_places([Path(out)])

@@ -7,6 +7,7 @@ import polars as pl
 
 from clockhand import _engine
 from clockhand.study.calls import in_python
+from clockhand.study.errors import UsageError
 from clockhand.study.progress import Watch
 from clockhand.traces import Trace, convert_traces
 
@@ -57,9 +58,10 @@ def synthesize(
     if out is None:
         return trace
     if Path(out).suffix != ".parquet":
-        raise _engine.UsageError(
-            f"a synthetic trace is written as Parquet and {os.fspath(out)!r} does not end in "
-            ".parquet; give a name that does"
+        raise UsageError(
+            f"a synthetic trace is written as Parquet and {os.fspath(out)!r} does not end "
+            "in .parquet",
+            "give a name that does",
         )
     convert_traces(trace, out, watch=watch)
     return Trace(out)

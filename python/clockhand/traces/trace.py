@@ -13,6 +13,7 @@ from clockhand.study.calls import (
     in_python,
     unknown_keyword,
 )
+from clockhand.study.errors import UsageError, option
 from clockhand.study.options import FormatOfText, checked
 from clockhand.study.progress import Watch, Watching, watched
 from clockhand.study.remote import Fetched, fetched, is_address, local_path
@@ -151,10 +152,10 @@ class Trace:
         columns = found(names)
         for needed in ("op", "address"):
             if needed not in columns:
-                raise _engine.UsageError(
+                raise UsageError(
                     f"the {type(table).__name__} has no column {needed!r}, only "
-                    f"{', '.join(names) or 'none'}; name its columns op, address, size, stream, "
-                    "time_ns"
+                    f"{', '.join(names) or 'none'}",
+                    "name its columns op, address, size, stream, time_ns",
                 )
         optional: dict[str, Any] = {
             key: table[columns[key]] for key in ("size", "stream") if key in columns
@@ -363,7 +364,9 @@ def as_traces(
             raise TypeError(unknown_keyword(word, known))
     as_one, order = reading.pop("as_one", False), reading.pop("order", None)
     if order is not None and not as_one:
-        raise _engine.UsageError("--order is that of files as one trace; add --as-one")
+        raise UsageError(
+            option("order") + " is that of files as one trace", "add " + option("as-one")
+        )
     if isinstance(traces, Trace | str | os.PathLike) or is_table(traces):
         traces = [cast(Trace, traces)]
     given = in_folders(traces) if as_one else traces
@@ -382,7 +385,7 @@ def as_traces(
     ]
     if as_one:
         if not read:
-            raise _engine.UsageError("there is no file to make one trace of; name at least one")
+            raise UsageError("there is no file to make one trace of", "name at least one")
         read = [_joined(read, order or "time")._taken(cast(Part, part))]
     return read if scratch is None else [trace._on_scratch(os.fspath(scratch)) for trace in read]
 
@@ -395,10 +398,10 @@ def sources(
 
 
 def _part_of(source: _engine.TraceSource, part: Part) -> _engine.TraceSource:
-    for option, number in (("skip", part.get("skip")), ("limit", part.get("limit"))):
+    for name, number in (("skip", part.get("skip")), ("limit", part.get("limit"))):
         if number is not None and not 0 <= number <= MAXIMUM_REQUESTS:
-            raise _engine.UsageError(
-                f"--{option} {number} is out of range; give a whole number from 0 on"
+            raise UsageError(
+                option(name) + f" {number} is out of range", "give a whole number from 0 on"
             )
     return source.part(checked("reading", _chosen(PART, part)))
 

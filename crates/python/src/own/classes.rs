@@ -267,7 +267,7 @@ pub(crate) fn find(name: &str) -> Result<Option<&'static Entry>, SimError> {
         loaded.map_err(|error| SimError::OwnPolicy(Box::new(PolicyError(error))))?;
     } else if clockhand_policy_loader::is_named(name) {
         let found = clockhand_policy_loader::find(name);
-        return found.map(Some).map_err(|error| SimError::Usage(error.to_string()));
+        return found.map(Some).map_err(|error| SimError::Usage(error.to_string().into()));
     }
     Ok(registered(name).or_else(|| clockhand_policy_loader::in_use(name)))
 }

@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use clockhand_quantity::option;
 use clockhand_serve::{Recorded, Recorder, ServeError};
 use clockhand_trace::{
     Action, Event, ObjectKind, ObjectNames, Op, OptionalColumns, TraceError, TraceWriter,
@@ -34,12 +35,16 @@ impl Recording {
     ///
     /// A sentence if the file cannot be made.
     pub(super) fn begin(path: &Path, disk: &str) -> Result<(Recording, Recorder), ServeError> {
-        let failed =
-            |error: &dyn std::fmt::Display| ServeError::Failed(format!("--record: {error}"));
+        let failed = |error: &dyn std::fmt::Display| {
+            ServeError::Failed((option("record") + format!(": {error}")).into())
+        };
         let target = target_of_path(path).ok().filter(|target| target.holds_events());
         let target = target.ok_or_else(|| {
-            let sentence = "a trace of this kind holds no syncs; give a name that ends in .parquet";
-            ServeError::Usage(format!("--record {}: {sentence}", path.display()))
+            ServeError::usage(
+                option("record")
+                    + format!(" {}: a trace of this kind holds no syncs", path.display()),
+                "give a name that ends in .parquet",
+            )
         })?;
         let options = WriteOptions { target, widen: false, labels: Vec::new() };
         let writer = TraceWriter::create(path, &options, OptionalColumns::EVENTS)
@@ -61,7 +66,8 @@ impl Recording {
     /// A sentence if it could not be written.
     pub(super) fn finish(self) -> Result<(), ServeError> {
         let written = self.thread.join().expect("the recording does not panic");
-        written.map_err(|error| ServeError::Failed(format!("--record: {error}")))
+        written
+            .map_err(|error| ServeError::Failed((option("record") + format!(": {error}")).into()))
     }
 }
 

@@ -58,29 +58,29 @@ pub(super) fn open_nvm(path: &Path, read_only: bool) -> Result<There, ServeError
             return Ok(There::Nothing);
         }
         Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
-            return Err(refused(path, "it is a symbolic link; give the NVM file itself"));
+            return Err(refused(path, "it is a symbolic link", "give the NVM file itself"));
         }
         Err(error) => return Err(failed(path, "cannot be opened", &error)),
     };
     let lock = take_lock(path, &file, read_only)?;
     let metadata = file.metadata().map_err(|error| failed(path, "cannot be read", &error))?;
     let now = std::fs::symlink_metadata(path);
-    let sentence = if !metadata.is_file() {
-        "an NVM file is a regular file; give another one"
+    let (problem, remedy) = if !metadata.is_file() {
+        ("an NVM file is a regular file", "give another one")
     } else if now.is_ok_and(|now| now.ino() != metadata.ino()) {
-        "another server has just replaced it; try again"
+        ("another server has just replaced it", "try again")
     } else if metadata.nlink() != 1 {
-        "it has more than one name; remove the others, or copy it"
+        ("it has more than one name", "remove the others, or copy it")
     } else if metadata.uid() != rustix::process::geteuid().as_raw() {
-        "it belongs to another user; give a file of your own"
+        ("it belongs to another user", "give a file of your own")
     } else if metadata.permissions().mode() & 0o077 != 0 {
-        "others can read or write it; chmod it to 0600"
+        ("others can read or write it", "chmod it to 0600")
     } else if metadata.len() == 0 {
         return Ok(There::Nothing);
     } else {
         return read_image(path, file, metadata.len(), lock);
     };
-    Err(refused(path, sentence))
+    Err(refused(path, problem, remedy))
 }
 
 fn read_image(path: &Path, file: File, bytes: u64, lock: Lock) -> Result<There, ServeError> {
@@ -91,19 +91,20 @@ fn read_image(path: &Path, file: File, bytes: u64, lock: Lock) -> Result<There, 
         return match is_ours(&nvm) {
             true => Ok(There::NoHeader),
             false => {
-                let sentence = "it is no NVM file; give one, or a name that does not exist yet";
-                Err(refused(path, sentence))
+                let remedy = "give one, or a name that does not exist yet";
+                Err(refused(path, "it is no NVM file", remedy))
             }
         };
     };
     let Layout { page_bytes, slots } = header.layout;
     if page_bytes != PAGE_BYTES || slots == 0 {
-        return Err(refused(path, "it is an NVM file of another version; use that version"));
+        return Err(refused(path, "it is an NVM file of another version", "use that version"));
     }
     if bytes < header.layout.file_bytes() {
         return Err(refused(
             path,
-            "it is shorter than when it was made; restore it whole, since pages of the disk are in it",
+            "it is shorter than when it was made",
+            "restore it whole, since pages of the disk are in it",
         ));
     }
     let image =
@@ -125,13 +126,11 @@ pub(super) fn new_header(memory: MemoryPages, facts: DiskFacts) -> Result<Header
     // A page in DRAM may have an older version in NVM that still counts.
     let slots = nvm_pages.checked_add(spare).and_then(|slots| slots.checked_add(dram_pages));
     let slots = slots.filter(|&slots| slots < 1 << 31).ok_or_else(|| {
-        ServeError::Usage(
-            "the buffer is too large for an NVM file; give a smaller total".to_owned(),
-        )
+        ServeError::usage("the buffer is too large for an NVM file", "give a smaller total")
     })?;
     let mut identity = [0; 16];
     getrandom(&mut identity, GetRandomFlags::empty())
-        .map_err(|error| ServeError::Failed(format!("no random numbers: {error}")))?;
+        .map_err(|error| ServeError::Failed(format!("no random numbers: {error}").into()))?;
     Ok(Header {
         layout: Layout { page_bytes: PAGE_BYTES, slots },
         nvm_pages,

@@ -13,6 +13,7 @@ use super::pair::{Mark, mark, mark_of};
 use crate::ServeError;
 use crate::store::layout::Header;
 use crate::store::recovery::{DiskFacts, Image, Lost};
+use clockhand_quantity::{Text, option};
 
 /// Bytes of a page.
 pub(crate) const PAGE_BYTES: u32 = 4096;
@@ -128,8 +129,10 @@ fn find_nvm(opening: &Opening<'_>) -> Result<(Option<Found>, bool), ServeError> 
         There::NoHeader if opening.salvage && !opening.read_only => Ok((None, true)),
         There::NoHeader => Err(refused(
             path,
-            "both copies of its header are damaged, and which of its pages count is not known; restore it from a copy, \
-             or add --salvage: then all that was in it is lost, and the disk is as old as its last write",
+            "both copies of its header are damaged, and which of its pages count is not known",
+            Text::from("restore it from a copy, or add ")
+                + option("salvage")
+                + ": then all that was in it is lost, and the disk is as old as its last write",
         )),
     }
 }
@@ -197,11 +200,11 @@ fn recover(
 }
 
 pub(super) fn failed(path: &Path, what: &str, error: &io::Error) -> ServeError {
-    ServeError::Failed(format!("{} {what}: {error}", path.display()))
+    ServeError::Failed(format!("{} {what}: {error}", path.display()).into())
 }
 
-pub(super) fn refused(path: &Path, sentence: &str) -> ServeError {
-    ServeError::Failed(format!("{}: {sentence}", path.display()))
+pub(super) fn refused(path: &Path, problem: &str, remedy: impl Into<Text>) -> ServeError {
+    ServeError::failed(format!("{}: {problem}", path.display()), remedy)
 }
 
 fn absolute(path: &Path) -> PathBuf {
@@ -226,7 +229,7 @@ pub(super) fn create(path: &Path) -> io::Result<File> {
 pub(super) fn take_lock(path: &Path, file: &File, shared: bool) -> Result<Lock, ServeError> {
     match lock(file, shared) {
         Ok(Some(lock)) => Ok(lock),
-        Ok(None) => Err(refused(path, "another server uses it; end that one first")),
+        Ok(None) => Err(refused(path, "another server uses it", "end that one first")),
         Err(error) => Err(failed(path, "cannot be locked", &error)),
     }
 }
@@ -236,10 +239,12 @@ fn damaged(path: &Path, image: &Image) -> ServeError {
     let count = image.damage.len();
     refused(
         path,
-        &format!(
-            "{count} of its entries are damaged, each the newest version of a page; restore it from a copy, or add \
-             --salvage: then {pages} pages are kept, and the damaged ones are errors until they are written whole"
-        ),
+        &format!("{count} of its entries are damaged, each the newest version of a page"),
+        Text::from("restore it from a copy, or add ")
+            + option("salvage")
+            + format!(
+                ": then {pages} pages are kept, and the damaged ones are errors until they are written whole"
+            ),
     )
 }
 
@@ -253,7 +258,8 @@ fn check_pair(opening: &Opening<'_>, disk: &Disk, found: Option<&Found>) -> Resu
     {
         return Err(refused(
             opening.disk,
-            &format!("its newest pages are in the NVM file {0}; give --nvm {0}", path.display()),
+            &format!("its newest pages are in the NVM file {}", path.display()),
+            Text::from("give ") + option("nvm") + format!(" {}", path.display()),
         ));
     }
     let Some(Found { image, .. }) = found else { return Ok(()) };
@@ -268,10 +274,11 @@ fn check_pair(opening: &Opening<'_>, disk: &Disk, found: Option<&Found>) -> Resu
         return Err(refused(
             nvm,
             &format!(
-                "it holds {} pages of a disk, and {} does not say that it is this one; if it is, add --adopt",
+                "it holds {} pages of a disk, and {} does not say that it is this one",
                 image.pages.len(),
                 opening.disk.display()
             ),
+            Text::from("if it is, add ") + option("adopt"),
         ));
     }
     let end_of = |page: u64| ((page + 1) * u64::from(PAGE_BYTES)).min(image.header.disk_bytes);
@@ -279,10 +286,8 @@ fn check_pair(opening: &Opening<'_>, disk: &Disk, found: Option<&Found>) -> Resu
     if last > disk.bytes {
         return Err(refused(
             opening.disk,
-            &format!(
-                "it ends at byte {} and a page in NVM ends at {last}; give the disk at its full size",
-                disk.bytes
-            ),
+            &format!("it ends at byte {} and a page in NVM ends at {last}", disk.bytes),
+            "give the disk at its full size",
         ));
     }
     Ok(())

@@ -1,8 +1,10 @@
 //! What a server is given, and what it says at its end.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clockhand_policy::buffer::{Capacity, Occupancy};
+use clockhand_quantity::{Text, option};
 
 use super::core::Teller;
 use super::sockets::Place;
@@ -31,7 +33,7 @@ pub struct Options {
     /// Whether nothing may be written.
     pub read_only: bool,
     /// The most connections at a time.
-    pub connections: u32,
+    pub connections: NonZeroU32,
     /// Users who may connect, by number, beside this one and root.
     pub allowed_users: Vec<u32>,
     /// TLS, if it is to be demanded.
@@ -93,39 +95,42 @@ pub struct Ended {
 }
 
 pub(super) fn check(options: &Options, buffer: &ServedBuffer) -> Result<(), ServeError> {
-    let usage = |sentence: String| Err(ServeError::Usage(sentence));
     let written = buffer.written();
     match (buffer.is_hybrid(), &options.nvm) {
         (true, None) => {
-            return usage(format!(
-                "write buffer {written} has NVM; add --nvm FILE, in which it is kept"
+            return Err(ServeError::usage(
+                format!("write buffer {written} has NVM"),
+                Text::from("add ") + option("nvm") + " FILE, in which it is kept",
             ));
         }
         (false, Some(path)) => {
-            return usage(format!(
-                "write buffer {written} has no NVM; leave --nvm {} out, or give clock-dnv or cbm",
-                path.display()
+            return Err(ServeError::usage(
+                format!("write buffer {written} has no NVM"),
+                Text::from("leave ")
+                    + option("nvm")
+                    + format!(" {} out, or give clock-dnv or cbm", path.display()),
             ));
         }
         _ => {}
     }
     if options.keep && !buffer.is_hybrid() {
-        return usage(format!(
-            "--keep leaves pages in NVM, and write buffer {written} has none; leave it out"
+        return Err(ServeError::usage(
+            option("keep") + format!(" leaves pages in NVM, and write buffer {written} has none"),
+            "leave it out",
         ));
     }
     if options.export.len() > crate::protocol::LIMIT_NAME_BYTES {
-        return usage("--export is longer than 4096 bytes; give a shorter name".to_owned());
+        return Err(ServeError::usage(
+            option("export") + " is longer than 4096 bytes",
+            "give a shorter name",
+        ));
     }
-    match options.connections {
-        0 => usage("--connections 0 lets nobody connect; give at least 1".to_owned()),
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 pub(super) fn pages_of(disk_bytes: u64) -> Result<u32, ServeError> {
     let pages = u32::try_from(disk_bytes.div_ceil(PAGE_BYTES.into()));
-    pages.map_err(|_| ServeError::Usage("the disk has too many pages".to_owned()))
+    pages.map_err(|_| ServeError::usage("the disk has too many pages", ""))
 }
 
 pub(super) fn open_files(options: &Options, buffer: &ServedBuffer) -> Result<Opened, ServeError> {

@@ -7,6 +7,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
+use clockhand_quantity::{Text, option};
 use rustix::fs::{Mode, fchmod};
 use rustix::net::sockopt::{set_tcp_nodelay, socket_domain, socket_peercred};
 use rustix::net::{
@@ -48,7 +49,7 @@ impl Listener {
 
     fn unix(path: &Path, users: &[u32]) -> Result<Self, ServeError> {
         let failed = |what: &str, error: &dyn std::fmt::Display| {
-            ServeError::Failed(format!("{}: {what}: {error}", path.display()))
+            ServeError::Failed(format!("{}: {what}: {error}", path.display()).into())
         };
         make_way(path)?;
         let open = || -> io::Result<OwnedFd> {
@@ -70,15 +71,20 @@ impl Listener {
 
     fn tcp(text: &str, has_tls: bool) -> Result<Self, ServeError> {
         let address: SocketAddr = text.parse().map_err(|_| {
-            ServeError::Usage(format!(
-                "--listen {text} is no address and port; give one, such as 127.0.0.1:10809 or [::1]:10809"
-            ))
+            ServeError::usage(
+                option("listen") + format!(" {text} is no address and port"),
+                "give one, such as 127.0.0.1:10809 or [::1]:10809",
+            )
         })?;
         if !has_tls && !is_loopback(address.ip()) {
-            return Err(ServeError::Usage(format!(
-                "--listen {text} can be reached from other machines; add --tls-certificate and --tls-key, or listen on \
-                 127.0.0.1"
-            )));
+            return Err(ServeError::usage(
+                option("listen") + format!(" {text} can be reached from other machines"),
+                Text::from("add ")
+                    + option("tls-certificate")
+                    + " and "
+                    + option("tls-key")
+                    + ", or listen on 127.0.0.1",
+            ));
         }
         let open = || -> io::Result<(OwnedFd, SocketAddr)> {
             let listener = TcpListener::bind(address)?;
@@ -86,8 +92,9 @@ impl Listener {
             let address = listener.local_addr()?;
             Ok((listener.into(), address))
         };
-        let (fd, address) =
-            open().map_err(|error| ServeError::Failed(format!("--listen {text}: {error}")))?;
+        let (fd, address) = open().map_err(|error| {
+            ServeError::Failed((option("listen") + format!(" {text}: {error}")).into())
+        })?;
         Ok(Listener { fd, path: None, address: Some(address), users: Vec::new(), is_unix: false })
     }
 
@@ -95,10 +102,10 @@ impl Listener {
         // SAFETY: the parent process says that the number is a socket for this one, and nothing else here uses it.
         let fd = unsafe { OwnedFd::from_raw_fd(number) };
         let domain = socket_domain(&fd).map_err(|error| {
-            ServeError::Failed(format!("LISTEN_FDS: number {number} is no socket: {error}"))
+            ServeError::Failed(format!("LISTEN_FDS: number {number} is no socket: {error}").into())
         })?;
         rustix::io::ioctl_fionbio(&fd, true)
-            .map_err(|error| ServeError::Failed(format!("LISTEN_FDS: {error}")))?;
+            .map_err(|error| ServeError::Failed(format!("LISTEN_FDS: {error}").into()))?;
         let is_unix = domain == AddressFamily::UNIX;
         Ok(Listener { fd, path: None, address: None, users: users.to_vec(), is_unix })
     }
@@ -153,16 +160,23 @@ fn is_loopback(address: IpAddr) -> bool {
 /// Removes a socket without a listener; a live one, or another file, is refused.
 fn make_way(path: &Path) -> Result<(), ServeError> {
     let Ok(metadata) = std::fs::symlink_metadata(path) else { return Ok(()) };
-    let refused =
-        |sentence: &str| Err(ServeError::Failed(format!("{}: {sentence}", path.display())));
+    let refused = |problem: &str, remedy: Text| {
+        Err(ServeError::failed(format!("{}: {problem}", path.display()), remedy))
+    };
     if !metadata.file_type().is_socket() {
-        return refused("it exists and is no socket; give another --socket");
+        return refused(
+            "it exists and is no socket",
+            Text::from("give another ") + option("socket"),
+        );
     }
     match UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            std::fs::remove_file(path).or_else(|error| refused(&error.to_string()))
+            std::fs::remove_file(path).or_else(|error| refused(&error.to_string(), Text::default()))
         }
-        _ => refused("another program listens on it; end it, or give another --socket"),
+        _ => refused(
+            "another program listens on it",
+            Text::from("end it, or give another ") + option("socket"),
+        ),
     }
 }
 

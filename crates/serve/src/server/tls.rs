@@ -34,7 +34,7 @@ pub struct TlsFiles {
 pub(super) struct Tls(Arc<ServerConfig>);
 
 fn bad(path: &Path, error: &dyn std::fmt::Display) -> ServeError {
-    ServeError::Failed(format!("{}: {error}; give a PEM file", path.display()))
+    ServeError::failed(format!("{}: {error}", path.display()), "give a PEM file")
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ServeError> {
@@ -51,7 +51,7 @@ impl Tls {
         let key =
             PrivateKeyDer::from_pem_file(&files.key).map_err(|error| bad(&files.key, &error))?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let failed = |error: rustls::Error| ServeError::Failed(format!("TLS: {error}"));
+        let failed = |error: rustls::Error| ServeError::Failed(format!("TLS: {error}").into());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(failed)?;

@@ -1,6 +1,7 @@
 //! A small NBD client, and a server on files of its own.
 
 use std::io::{Read, Write};
+use std::num::NonZeroU32;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -41,7 +42,7 @@ impl Folder {
             place: Place::Socket(self.path("disk.sock")),
             export: "disk".to_owned(),
             read_only: false,
-            connections: 8,
+            connections: NonZeroU32::new(8).unwrap(),
             allowed_users: Vec::new(),
             tls: None,
             direct: false,

@@ -28,7 +28,7 @@ fn refused(place: &Folder, change: impl FnOnce(&mut clockhand_serve::Options)) -
     change(&mut options);
     match Running::start(&options) {
         Ok(_) => panic!("it is refused"),
-        Err(ServeError::Usage(sentence) | ServeError::Failed(sentence)) => sentence,
+        Err(ServeError::Usage(sentence) | ServeError::Failed(sentence)) => sentence.to_string(),
     }
 }
 
@@ -201,13 +201,13 @@ fn sockets_that_are_in_use_and_other_files_are_left_alone() {
     let mut options = other.options("fab:total=16", 1 << 20);
     options.place = clockhand_serve::Place::Socket(place.socket());
     let Err(ServeError::Failed(sentence)) = Running::start(&options).map(drop) else { panic!() };
-    assert!(sentence.contains("listens"), "{sentence}");
+    assert!(sentence.to_string().contains("listens"), "{sentence}");
     assert_eq!(fs::metadata(place.socket()).unwrap().permissions().mode() & 0o777, 0o600);
     drop(running.finish());
     assert!(!place.socket().exists());
     fs::write(place.socket(), b"text").unwrap();
     let Err(ServeError::Failed(sentence)) = Running::start(&options).map(drop) else { panic!() };
-    assert!(sentence.contains("no socket"), "{sentence}");
+    assert!(sentence.to_string().contains("no socket"), "{sentence}");
     fs::remove_file(place.socket()).unwrap();
     drop(std::os::unix::net::UnixListener::bind(place.socket()).unwrap());
     assert!(Running::start(&options).unwrap().finish().failure.is_none(), "nobody listens there");

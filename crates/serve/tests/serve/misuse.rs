@@ -181,7 +181,7 @@ fn a_disk_that_shrinks_gives_errors_where_it_ends_and_nowhere_else() {
 fn refused(options: &Options) -> String {
     match Running::start(options) {
         Ok(_) => panic!("it is refused"),
-        Err(ServeError::Usage(sentence) | ServeError::Failed(sentence)) => sentence,
+        Err(ServeError::Usage(sentence) | ServeError::Failed(sentence)) => sentence.to_string(),
     }
 }
 

@@ -59,10 +59,10 @@ impl AdmissionRule {
         let found = Self::ALL.into_iter().find(|rule| rule.name() == text);
         found.ok_or_else(|| {
             let names = Self::ALL.map(Self::name);
-            SimError::Usage(format!(
-                "there is no admission {text:?}{}",
-                crate::contestant::suggestion(text, &names)
-            ))
+            SimError::usage(
+                format!("there is no admission {text:?}"),
+                crate::contestant::suggestion(text, &names),
+            )
         })
     }
 }

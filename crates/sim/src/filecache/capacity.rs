@@ -1,6 +1,7 @@
 //! How large a file cache is: in blocks, in bytes, or as a share of what the trace touches.
 
 use crate::{MemorySize, SimError};
+use clockhand_quantity::option;
 
 /// A capacity as the user gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,11 +32,14 @@ impl Capacity {
                 false => MemorySize::parse_memory(item),
             };
             let sizes = sizes.map_err(|_| {
-                SimError::Usage(format!(
-                    "--capacity {item:?} is not a capacity; give blocks (64, up to {}), shares of the footprint (5%, or \
-                     every whole percent of 5%..100%) or sizes (64MiB), separated by commas",
-                    u32::MAX - 1
-                ))
+                SimError::usage(
+                    option("capacity") + format!(" {item:?} is not a capacity"),
+                    format!(
+                        "give blocks (64, up to {}), shares of the footprint (5%, or every \
+                             whole percent of 5%..100%) or sizes (64MiB), separated by commas",
+                        u32::MAX - 1
+                    ),
+                )
             })?;
             capacities.extend(sizes.into_iter().map(Capacity::Size));
         }

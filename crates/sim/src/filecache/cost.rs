@@ -4,6 +4,7 @@
 //! and h hits cost T_m + h·t with a cache and (h + 1)·T without. Caching pays if h > (T_m − T) / (T − t).
 
 use clockhand_device::{Device, Exact, RequestCost};
+use clockhand_quantity::option;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{One, ToPrimitive, Zero};
@@ -54,10 +55,10 @@ impl FileCacheCosts {
     /// Refuses values out of range.
     pub(crate) fn check(&self) -> Result<(), SimError> {
         if self.stack_share > Exact::from_integer(Self::STACK_SHARE_MAX) {
-            return Err(SimError::Usage(format!(
-                "--stack-share is above {}; give the software's part of a reference in times of a hit, such as 0.3",
-                Self::STACK_SHARE_MAX
-            )));
+            return Err(SimError::usage(
+                option("stack-share") + format!(" is above {}", Self::STACK_SHARE_MAX),
+                "give the software's part of a reference in times of a hit, such as 0.3",
+            ));
         }
         self.inserts.iter().try_for_each(Insert::check)
     }
@@ -72,10 +73,10 @@ pub fn parse_stack_share(text: &str) -> Result<Exact, SimError> {
     let (numerator, denominator) = text.split_once('/').unwrap_or((text, "1"));
     let parts = decimal(numerator).zip(decimal(denominator)).filter(|(_, below)| !below.is_zero());
     parts.map(|(above, below)| above / below).ok_or_else(|| {
-        SimError::Usage(format!(
-            "--stack-share {text:?} is not a share; give a number from 0, such as 0.3 or 3/10, with at most 9 digits \
-             before and after the point"
-        ))
+        SimError::usage(
+            option("stack-share") + format!(" {text:?} is not a share"),
+            "give a number from 0, such as 0.3 or 3/10, with at most 9 digits before and after the point",
+        )
     })
 }
 

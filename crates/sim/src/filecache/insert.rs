@@ -1,6 +1,7 @@
 //! What inserting a block takes: the SCM paper prints no number, and its readings differ.
 
 use clockhand_device::{Device, Exact};
+use clockhand_quantity::option;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::One;
@@ -64,9 +65,10 @@ impl Insert {
             Insert::Storage => (rational(stack_share) + BigRational::one()) * hit_us,
             Insert::Device(device) => {
                 let device = Device::named_or_file(device).map_err(|error| {
-                    SimError::Usage(format!(
-                        "--insert: {error}; give half, copy, storage, all, or a device"
-                    ))
+                    SimError::usage(
+                        option("insert") + ": " + error.sentence().problem,
+                        "give half, copy, storage, all, or a device",
+                    )
                 })?;
                 rational(&device.page_cost(block_bytes)?.read_time_us)
             }
@@ -77,10 +79,10 @@ impl Insert {
     /// Refuses what is out of range.
     pub(super) fn check(&self) -> Result<(), SimError> {
         match self {
-            Insert::Ns(insert_ns) if *insert_ns > Self::NS_MAX => Err(SimError::Usage(format!(
-                "--insert-ns is above {}; give the nanoseconds that inserting a block takes",
-                Self::NS_MAX
-            ))),
+            Insert::Ns(insert_ns) if *insert_ns > Self::NS_MAX => Err(SimError::usage(
+                option("insert-ns") + format!(" is above {}", Self::NS_MAX),
+                "give the nanoseconds that inserting a block takes",
+            )),
             _ => Ok(()),
         }
     }

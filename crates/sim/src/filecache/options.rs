@@ -7,6 +7,7 @@ use super::{
 use crate::options::{Domain, options};
 use crate::pages::choose;
 use crate::{Contestant, SimError, TraceInput, parse_page_bytes};
+use clockhand_quantity::option;
 
 options! {
     /// Options of `filecache`, beside traces and threads.
@@ -136,15 +137,18 @@ impl FileCacheOptions {
             cache_device: self.cache_device.clone(),
             stack_share: parse_stack_share(&self.stack_share)?,
             inserts: self.inserts()?,
-            writes: choose("--writes", &self.writes, kinds)?,
+            writes: choose("writes", &self.writes, kinds)?,
         })
     }
 
     fn inserts(&self) -> Result<Vec<Insert>, SimError> {
         match (self.insert_ns, self.insert.is_empty()) {
-            (Some(_), false) => Err(SimError::Usage(
-                "--insert and --insert-ns both say what inserting a block takes; give one of them"
-                    .to_owned(),
+            (Some(_), false) => Err(SimError::usage(
+                option("insert")
+                    + " and "
+                    + option("insert-ns")
+                    + " both say what inserting a block takes",
+                "give one of them",
             )),
             (Some(insert_ns), true) => Ok(vec![Insert::Ns(insert_ns)]),
             (None, true) => Ok(vec![Insert::default()]),

@@ -1,5 +1,6 @@
 //! When the references of a trace come, kept only where a warm-up or intervals are asked for.
 
+use clockhand_quantity::{Text, option};
 use clockhand_trace::{Request, TraceError};
 
 /// The times of references; empty where they are not wanted, and without times.
@@ -78,7 +79,7 @@ impl<'a> ArrivalsAtSizes<'a> {
                 return Err(TraceError::too_much_memory(
                     "the trace",
                     "the times that --warm-up and --every look at take",
-                    "take a part with --limit",
+                    Text::from("take a part with ") + option("limit"),
                     self.limit_bytes,
                 ));
             }

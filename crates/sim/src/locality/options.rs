@@ -1,6 +1,7 @@
 //! The options of `locality`, as users write them, and the study of one trace that they make.
 
 use clockhand_device::Device;
+use clockhand_quantity::{Text, option};
 
 use super::{LocalityStudy, Repeats, Ties, Wanted};
 use crate::options::{Domain, options};
@@ -81,8 +82,10 @@ impl LocalityOptions {
     fn repeats(&self) -> Result<Repeats, SimError> {
         let repeats = Repeats::named(&self.repeats)?;
         if repeats == Repeats::Collapsed && self.sample.is_some() {
-            let problem = "--repeats collapsed needs the whole trace; leave out --sample";
-            return Err(SimError::Usage(problem.to_owned()));
+            return Err(SimError::usage(
+                option("repeats") + " collapsed needs the whole trace",
+                Text::from("leave out ") + option("sample"),
+            ));
         }
         Ok(repeats)
     }

@@ -1,5 +1,6 @@
 //! How consecutive references to one page count: each of them, or a run as one.
 
+use clockhand_quantity::option;
 use clockhand_trace::{Op, PageView, PageViewBuilder, Record, Request};
 
 use crate::SimError;
@@ -30,9 +31,10 @@ impl Repeats {
         match name {
             "each" => Ok(Repeats::Each),
             "collapsed" => Ok(Repeats::Collapsed),
-            _ => Err(SimError::Usage(format!(
-                "--repeats {name:?} is unknown; give each or collapsed"
-            ))),
+            _ => Err(SimError::usage(
+                option("repeats") + format!(" {name:?} is unknown"),
+                "give each or collapsed",
+            )),
         }
     }
 }

@@ -15,6 +15,7 @@
 mod estimate;
 mod follower;
 
+use clockhand_quantity::option;
 use clockhand_trace::{Op, TraceError};
 
 use super::{LocalityStudy, MissCurve};
@@ -63,9 +64,10 @@ pub(super) fn sample_curve(
         return Err(TraceError::NoReference.into());
     }
     if follower.is_empty() {
-        return Err(SimError::Usage(format!(
-            "--sample {sample} follows none of the trace's pages; give a larger sample"
-        )));
+        return Err(SimError::usage(
+            option("sample") + format!(" {sample} follows none of the trace's pages"),
+            "give a larger sample",
+        ));
     }
     let sampling = follower.sampling();
     let trace = ReadTrace {

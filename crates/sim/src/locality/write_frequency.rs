@@ -1,5 +1,6 @@
 //! Writes by the frequency rank of their page: the CRAW paper's Figure 5.
 
+use clockhand_quantity::option;
 use clockhand_trace::PageView;
 
 use super::ranking::Ranking;
@@ -32,9 +33,10 @@ impl Ties {
             "stable" => Ok(Ties::Stable),
             "recent" => Ok(Ties::Recent),
             "best" => Ok(Ties::Best),
-            _ => Err(SimError::Usage(format!(
-                "--ties {word:?} is unknown; give stable, recent or best"
-            ))),
+            _ => Err(SimError::usage(
+                option("ties") + format!(" {word:?} is unknown"),
+                "give stable, recent or best",
+            )),
         }
     }
 }

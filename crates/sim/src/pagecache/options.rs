@@ -1,6 +1,7 @@
 //! How a page cache behaves beside its policy: what first touches read, the flusher, reading ahead.
 
 use clockhand_policy::Ratio;
+use clockhand_quantity::{Text, option};
 
 use crate::SimError;
 
@@ -91,9 +92,10 @@ impl FirstTouch {
         match text {
             "zero" => Ok(Self::Zero),
             "read" => Ok(Self::Read),
-            _ => Err(usage(format!(
-                "--first-touch {text:?} is neither zero nor read; give one of them"
-            ))),
+            _ => Err(SimError::usage(
+                option("first-touch") + format!(" {text:?} is neither zero nor read"),
+                "give one of them",
+            )),
         }
     }
 
@@ -115,9 +117,10 @@ impl ZeroClean {
         match text {
             "drop" => Ok(Self::Drop),
             "read" => Ok(Self::Read),
-            _ => Err(usage(format!(
-                "--zero-clean {text:?} is neither drop nor read; give one of them"
-            ))),
+            _ => Err(SimError::usage(
+                option("zero-clean") + format!(" {text:?} is neither drop nor read"),
+                "give one of them",
+            )),
         }
     }
 
@@ -141,26 +144,28 @@ impl Flusher {
         dirty_limit: Option<&str>,
     ) -> Result<Option<Self>, SimError> {
         let Some(every_text) = every else {
-            let lonely = age.map(|_| "--flush-age").or(dirty_limit.map(|_| "--dirty-limit"));
+            let lonely = age.map(|_| "flush-age").or(dirty_limit.map(|_| "dirty-limit"));
             return match lonely {
-                Some(option) => Err(usage(format!(
-                    "{option} needs a flusher; add --flush-every, 5s for example"
-                ))),
+                Some(name) => Err(SimError::usage(
+                    option(name) + " needs a flusher",
+                    Text::from("add ") + option("flush-every") + ", 5s for example",
+                )),
                 None => Ok(None),
             };
         };
-        let (every, unit) = span("--flush-every", every_text)?;
+        let (every, unit) = span("flush-every", every_text)?;
         if every == 0 {
-            return Err(usage(format!(
-                "--flush-every {every_text:?} is no span; give more than 0"
-            )));
+            return Err(SimError::usage(
+                option("flush-every") + format!(" {every_text:?} is no span"),
+                "give more than 0",
+            ));
         }
         let unit = unit.unwrap_or(FlushUnit::References);
-        let (age, age_unit) = age.map_or(Ok((0, None)), |age| span("--flush-age", age))?;
+        let (age, age_unit) = age.map_or(Ok((0, None)), |age| span("flush-age", age))?;
         if age_unit.is_some_and(|age_unit| age_unit != unit) {
-            return Err(usage(
-                "--flush-age and --flush-every have different units; give both in seconds or both in references"
-                    .to_owned(),
+            return Err(SimError::usage(
+                option("flush-age") + " and " + option("flush-every") + " have different units",
+                "give both in seconds or both in references",
             ));
         }
         let dirty_limit = dirty_limit.map(share).transpose()?;
@@ -179,11 +184,12 @@ impl Flusher {
 }
 
 /// A span such as `5s` or `1000r`; 0 needs no unit.
-fn span(option: &str, text: &str) -> Result<(u64, Option<FlushUnit>), SimError> {
+fn span(name: &'static str, text: &str) -> Result<(u64, Option<FlushUnit>), SimError> {
     let refused = || {
-        usage(format!(
-            "{option} {text:?} is no span; give seconds of trace time such as 5s or references such as 1000r"
-        ))
+        SimError::usage(
+            option(name) + format!(" {text:?} is no span"),
+            "give seconds of trace time such as 5s or references such as 1000r",
+        )
     };
     if text == "0" {
         return Ok((0, None));
@@ -210,9 +216,10 @@ fn nanoseconds(text: &str) -> Option<u64> {
 /// A share of the frames from 0 to 1: `1/2`, `0.5` or `50%`.
 fn share(text: &str) -> Result<Ratio, SimError> {
     let refused = || {
-        usage(format!(
-            "--dirty-limit {text:?} is no share; give a number from 0 to 1 such as 1/2, 0.5 or 50%"
-        ))
+        SimError::usage(
+            option("dirty-limit") + format!(" {text:?} is no share"),
+            "give a number from 0 to 1 such as 1/2, 0.5 or 50%",
+        )
     };
     let ratio = match text.strip_suffix('%') {
         Some(percent) => {
@@ -243,20 +250,22 @@ impl ReadAhead {
                     let slots: Option<u32> = slots.parse().ok();
                     let slots = slots.filter(|slots| slots.is_power_of_two() && *slots <= 1 << 16);
                     let slots = slots.ok_or_else(|| {
-                        usage(format!("--read-ahead {part:?}: give a power of two from 1 to 65536, swap:8 for example"))
+                        SimError::usage(option("read-ahead") + format!(" {part:?}: give a power of two from 1 to 65536, swap:8 for example"), "")
                     })?;
                     read_ahead.swap_slots.replace(slots).is_some()
                 }
                 _ => {
-                    return Err(usage(format!(
-                        "--read-ahead {part:?} is unknown; give none, file:MIN-MAX, swap:N or both with a comma"
-                    )));
+                    return Err(SimError::usage(
+                        option("read-ahead") + format!(" {part:?} is unknown"),
+                        "give none, file:MIN-MAX, swap:N or both with a comma",
+                    ));
                 }
             };
             if twice {
-                return Err(usage(format!(
-                    "--read-ahead {text:?} names a part twice; give each once"
-                )));
+                return Err(SimError::usage(
+                    option("read-ahead") + format!(" {text:?} names a part twice"),
+                    "give each once",
+                ));
             }
         }
         Ok(read_ahead)
@@ -279,12 +288,8 @@ fn file_window(part: &str, window: &str) -> Result<FileReadAhead, SimError> {
         (1..=window.most_pages).contains(&window.first_pages) && window.most_pages <= MOST_PAGES
     };
     numbers.filter(fits).ok_or_else(|| {
-        usage(format!("--read-ahead {part:?}: give pages with 1 <= MIN <= MAX <= {MOST_PAGES}, file:3-31 for example"))
+        SimError::usage(option("read-ahead") + format!(" {part:?}: give pages with 1 <= MIN <= MAX <= {MOST_PAGES}, file:3-31 for example"), "")
     })
-}
-
-fn usage(sentence: String) -> SimError {
-    SimError::Usage(sentence)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The options of `simulate`, as users write them, and the experiment that they make.
 
+use clockhand_quantity::option;
 use std::num::NonZeroU64;
 
 use clockhand_policy::parameters::one_of;
@@ -82,8 +83,10 @@ impl PagesOptions {
         let effort = self.bound_effort.as_deref();
         let options = self.replay_options()?;
         if self.fault_ns.is_some() && options.bits != Bits::Mapped {
-            let problem = "--fault-ns prices the faults of --bits mapped; give both";
-            return Err(SimError::Usage(problem.to_owned()));
+            return Err(SimError::usage(
+                option("fault-ns") + " prices the faults of " + option("bits") + " mapped",
+                "give both",
+            ));
         }
         Ok(Experiment {
             traces,
@@ -93,8 +96,9 @@ impl PagesOptions {
             page_bytes: parse_page_bytes(&self.page_size)?,
             device: self.device.clone(),
             options,
-            bound_effort: effort
-                .map_or(Ok(Effort::default()), |effort| Effort::parse("--bound-effort ", effort))?,
+            bound_effort: effort.map_or(Ok(Effort::default()), |effort| {
+                Effort::parse(option("bound-effort") + " ", effort)
+            })?,
             reserve: self.reserve,
             observation: is_watched.then(observation),
             fault_ns: self.fault_ns.unwrap_or(0),
@@ -106,26 +110,29 @@ impl PagesOptions {
 
     fn replay_options(&self) -> Result<ReplayOptions, SimError> {
         Ok(ReplayOptions {
-            bits: choose("--bits", &self.bits, Bits::WORDS)?,
-            write_miss: choose("--write-miss", &self.write_miss, WriteMiss::WORDS)?,
+            bits: choose("bits", &self.bits, Bits::WORDS)?,
+            write_miss: choose("write-miss", &self.write_miss, WriteMiss::WORDS)?,
             flush_at_end: self.flush_at_end,
         })
     }
 }
 
-/// One of some words, of an option.
+/// One of some words, of the option of this name.
 ///
 /// # Errors
 ///
 /// It is none of them.
 pub fn choose<T: Copy, const N: usize>(
-    option: &str,
+    name: &'static str,
     word: &str,
     choices: [(&str, T); N],
 ) -> Result<T, SimError> {
     let chosen = choices.iter().find(|(choice, _)| *choice == word);
     chosen.map(|&(_, value)| value).ok_or_else(|| {
         let words = choices.map(|(choice, _)| choice);
-        SimError::Usage(format!("{option} {word:?} is unknown; give {}", one_of(&words)))
+        SimError::usage(
+            option(name) + format!(" {word:?} is unknown"),
+            format!("give {}", one_of(&words)),
+        )
     })
 }

@@ -167,10 +167,10 @@ impl PreparedTrace {
     ) -> Result<(), SimError> {
         let read = self.at.iter().find(|(page_bytes, _)| *page_bytes == experiment.page_bytes);
         let (_, views) = read.ok_or_else(|| {
-            SimError::Usage(format!(
-                "the trace was not read for pages of {} bytes; add that size when it is read",
-                experiment.page_bytes
-            ))
+            SimError::usage(
+                format!("the trace was not read for pages of {} bytes", experiment.page_bytes),
+                "add that size when it is read",
+            )
         })?;
         check_intervals(experiment)?;
         views.cuts(&experiment.intervals)?;
@@ -179,8 +179,9 @@ impl PreparedTrace {
         if study.foldings.iter().any(|&folding| views.find(folding).is_none())
             || !views.are_numbered(numbering(&experiment.policies))
         {
-            return Err(SimError::Usage(
-                "the trace was not read for these policies; name them when it is read".to_owned(),
+            return Err(SimError::usage(
+                "the trace was not read for these policies",
+                "name them when it is read",
             ));
         }
         let chosen = |&(policy, frames): &(usize, NonZeroU32)| PagesCell {

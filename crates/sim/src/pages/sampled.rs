@@ -13,6 +13,7 @@
 mod estimate;
 mod reading;
 
+use clockhand_quantity::{Text, option};
 use std::fmt;
 use std::num::NonZeroU32;
 
@@ -68,9 +69,10 @@ impl PagesSample {
             error.strip_prefix(':').filter(|share| share.ends_with('%') || share.contains('.'));
         match share.map(Sample::parse) {
             Some(Ok(Sample::Rate(share))) if share < 1.0 => Ok(PagesSample::Below(share)),
-            _ => Err(SimError::Usage(format!(
-                "--sample {text:?} names no error to stay below; give one such as auto:1%, above 0% and below 100%"
-            ))),
+            _ => Err(SimError::usage(
+                option("sample") + format!(" {text:?} names no error to stay below"),
+                "give one such as auto:1%, above 0% and below 100%",
+            )),
         }
     }
 }
@@ -118,7 +120,10 @@ pub fn simulate_sampled(
     on_finished: OnFinished<'_, Row>,
 ) -> Result<ReadTrace, SimError> {
     let sample = experiment.sample.ok_or_else(|| {
-        SimError::Usage("no sample is given; add one such as --sample 1%".to_owned())
+        SimError::usage(
+            "no sample is given",
+            Text::from("add one such as ") + option("sample") + " 1%",
+        )
     })?;
     let chosen = |&(policy, frames): &(usize, NonZeroU32)| PagesCell {
         frames: frames.get(),
@@ -243,26 +248,28 @@ impl<'a> Samples<'a> {
 pub(super) fn check(experiment: &Experiment) -> Result<(), SimError> {
     let end = experiment.policies.iter().find(|it| !matches!(it, Contestant::Policy(_)));
     if let Some(end) = end {
-        return Err(SimError::Usage(format!(
-            "an estimate of {} is no bound; leave it out or compute it without --sample",
-            end.written()
-        )));
+        return Err(SimError::usage(
+            format!("an estimate of {} is no bound", end.written()),
+            Text::from("leave it out or compute it without ") + option("sample"),
+        ));
     }
     let unscalable = |contestant: &&Contestant| {
         let Contestant::Policy(policy) = contestant else { return false };
         UNSCALABLE.contains(&policy.entry().description.name)
     };
     if let Some(policy) = experiment.policies.iter().find(unscalable) {
-        return Err(SimError::Usage(format!(
-            "{} behaves otherwise in a scaled memory, since it gives up new pages at the next miss; leave it out or compute it \
-             without --sample",
-            policy.written()
-        )));
+        return Err(SimError::usage(
+            format!(
+                "{} behaves otherwise in a scaled memory, since it gives up new pages at the next miss",
+                policy.written()
+            ),
+            Text::from("leave it out or compute it without ") + option("sample"),
+        ));
     }
     if experiment.observation.is_some_and(|observation| observation.gauge_every.is_some()) {
-        return Err(SimError::Usage(
-            "gauges of a scaled memory are not those of the whole; leave out --gauges or --sample"
-                .to_owned(),
+        return Err(SimError::usage(
+            "gauges of a scaled memory are not those of the whole",
+            Text::from("leave out ") + option("gauges") + " or " + option("sample"),
         ));
     }
     Ok(())
@@ -273,18 +280,24 @@ fn check_can_be_read_again(input: &TraceInput, sample: PagesSample) -> Result<()
     if input.can_be_read_again() {
         return Ok(());
     }
-    Err(SimError::Usage(format!(
-        "--sample {sample} reads the trace several times, and {} can be read once; store it in a file, or give a rate such as \
-         1%",
-        input.name()
-    )))
+    Err(SimError::usage(
+        option("sample")
+            + format!(
+                " {sample} reads the trace several times, and {} can be read once",
+                input.name()
+            ),
+        "store it in a file, or give a rate such as 1%",
+    ))
 }
 
 fn check_unchanged(first: &ReadTrace, again: &ReadTrace) -> Result<(), SimError> {
     if first.report.sha256 == again.report.sha256 && first.references == again.references {
         return Ok(());
     }
-    Err(SimError::Usage(format!("{} changed while it was read; run the command again", first.name)))
+    Err(SimError::usage(
+        format!("{} changed while it was read", first.name),
+        "run the command again",
+    ))
 }
 
 /// Page policies on samples of one rate.
@@ -351,15 +364,19 @@ impl<'a> SampledStudy<'a> {
         // Rounded up, so that it is enough.
         let least = (f64::from(LEAST_FRAMES) / f64::from(frames) * 1000.0).ceil() / 10.0;
         let advice = match least {
-            ..=10.0 => format!("give a sample of at least {least}% or more memory"),
-            _ => "leave out --sample for so little memory".to_owned(),
+            ..=10.0 => format!("give a sample of at least {least}% or more memory").into(),
+            _ => Text::from("leave out ") + option("sample") + " for so little memory",
         };
-        SimError::Usage(format!(
-            "--sample {sample} leaves {:.1} of {frames} frames on {} ({share:.3}% of its pages), where {LEAST_FRAMES} are the \
-             least; {advice}",
-            f64::from(frames) * self.rate,
-            trace.name,
-        ))
+        SimError::usage(
+            option("sample")
+                + format!(
+                    " {sample} leaves {:.1} of {frames} frames on {} ({share:.3}% of its pages), where \
+                     {LEAST_FRAMES} are the least",
+                    f64::from(frames) * self.rate,
+                    trace.name
+                ),
+            advice,
+        )
     }
 
     fn replica(

@@ -120,7 +120,7 @@ fn read_beside(
     thread::scope(|scope| {
         let replaying = Builder::new().name("replay".to_owned()).spawn_scoped(scope, replay);
         let replaying = replaying
-            .map_err(|error| SimError::Usage(format!("cannot start a thread: {error}")))?;
+            .map_err(|error| SimError::usage(format!("cannot start a thread: {error}"), ""))?;
         let read = input.for_each_batch(progress, &mut |batch| {
             builder.extend(batch);
             builder.check_room()

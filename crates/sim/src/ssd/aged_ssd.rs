@@ -1,5 +1,6 @@
 //! Drives as they are aged before a trace runs.
 
+use clockhand_quantity::{Text, option};
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
@@ -62,17 +63,20 @@ impl AgedSsd {
         }
         if let Some(buffer) = experiment.buffers.iter().find(|buffer| buffer.written() != NO_BUFFER)
         {
-            return Err(SimError::Usage(format!(
-                "drive {} has zones, which a write buffer such as {} would write out of order; give --buffer {NO_BUFFER}",
-                self.written,
-                buffer.written()
-            )));
+            return Err(SimError::usage(
+                format!(
+                    "drive {} has zones, which a write buffer such as {} would write out of order",
+                    self.written,
+                    buffer.written()
+                ),
+                Text::from("give ") + option("buffer") + format!(" {NO_BUFFER}"),
+            ));
         }
         if experiment.precondition != Precondition::None {
-            return Err(SimError::Usage(format!(
-                "drive {} has zones, which the host itself fills; give --precondition none",
-                self.written
-            )));
+            return Err(SimError::usage(
+                format!("drive {} has zones, which the host itself fills", self.written),
+                Text::from("give ") + option("precondition") + " none",
+            ));
         }
         Ok(())
     }
@@ -130,11 +134,13 @@ impl AgedSsd {
             return Ok(Ratio::whole(DEFAULT_COST_RATIO));
         };
         policy_ratio(&(program / read)).map_err(|_| {
-            SimError::Usage(format!(
-                "drive {}: its program time over its read time is unusable as a cost ratio; change the times of \
-                 the profile",
-                self.written
-            ))
+            SimError::usage(
+                format!(
+                    "drive {}: its program time over its read time is unusable as a cost ratio",
+                    self.written
+                ),
+                "change the times of the profile",
+            )
         })
     }
 
@@ -147,7 +153,7 @@ impl AgedSsd {
 /// Checks that each drive can be timed with each buffer.
 pub(super) fn check_timing(experiment: &SsdExperiment, ssds: &[AgedSsd]) -> Result<(), SimError> {
     let Some(timing) = &experiment.timing else { return Ok(()) };
-    check_given(&timing.arrivals, "kind of arrivals", "--arrivals trace")?;
+    check_given(&timing.arrivals, "kind of arrivals", option("arrivals") + " trace")?;
     let needs_nvm = experiment.buffers.iter().any(|buffer| buffer.entry().is_hybrid);
     ssds.iter().try_for_each(|ssd| Ok(ssd.ssd.time_options(needs_nvm).map(drop)?))
 }

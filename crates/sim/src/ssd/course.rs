@@ -5,6 +5,7 @@
 //! than 1 % from that of the previous window. In a run that repeats the trace, windows are whole repetitions, so that
 //! the phases of a trace are not taken for unsteadiness.
 
+use clockhand_quantity::option;
 use std::fmt;
 use std::str::FromStr;
 
@@ -42,9 +43,10 @@ impl FromStr for Repeat {
         }
         let times = text.parse().ok().filter(|times| (1..=MOST_REPETITIONS).contains(times));
         times.map(Repeat::Times).ok_or_else(|| {
-            SimError::Usage(format!(
-                "--repeat {text:?} is no number of repetitions; give 1 to {MOST_REPETITIONS}, or until-steady"
-            ))
+            SimError::usage(
+                option("repeat") + format!(" {text:?} is no number of repetitions"),
+                format!("give 1 to {MOST_REPETITIONS}, or until-steady"),
+            )
         })
     }
 }

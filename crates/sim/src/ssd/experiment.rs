@@ -3,6 +3,7 @@
 use clockhand_device::Ssd;
 use clockhand_device::flash::{Precondition, Preconditioned, Wear};
 use clockhand_policy::buffer::catalog::BufferSpec;
+use clockhand_quantity::{Text, option};
 use clockhand_trace::bytes_with_unit;
 
 use super::placement::AddressMap;
@@ -84,15 +85,19 @@ pub struct SsdOutcome {
 
 /// Checks what the options say by themselves.
 pub(super) fn check(experiment: &SsdExperiment) -> Result<(), SimError> {
-    check_given(&experiment.ssds, "drive", "--ssd NAME")?;
-    check_given(&experiment.buffers, "write buffer", "--buffer NAME:total=SIZE")?;
+    check_given(&experiment.ssds, "drive", option("ssd") + " NAME")?;
+    check_given(&experiment.buffers, "write buffer", option("buffer") + " NAME:total=SIZE")?;
     if experiment.repeat != Repeat::Times(1) && !experiment.intervals.is_off() {
-        return Err(SimError::Usage(
-            "--warm-up and --every are of a trace that runs once; leave out --repeat".to_owned(),
+        return Err(SimError::usage(
+            option("warm-up") + " and " + option("every") + " are of a trace that runs once",
+            Text::from("leave out ") + option("repeat"),
         ));
     }
     if experiment.endurance_erases == Some(0) {
-        return Err(SimError::Usage("--endurance is 0; give erases per block, from 1".to_owned()));
+        return Err(SimError::usage(
+            option("endurance") + " is 0",
+            "give erases per block, from 1",
+        ));
     }
     experiment.buffers.iter().try_for_each(|buffer| buffer_total(buffer).map(drop))
 }
@@ -105,17 +110,16 @@ pub(super) fn buffer_total(buffer: &BufferSpec) -> Result<MemorySize, SimError> 
         return Ok(MemorySize::Frames(0));
     }
     let Some(total) = buffer.total() else {
-        return Err(SimError::Usage(format!(
-            "write buffer {} has no size; add total=SIZE, such as {}:total=16MiB",
-            buffer.written(),
-            buffer.entry().description.name
-        )));
+        return Err(SimError::usage(
+            format!("write buffer {} has no size", buffer.written()),
+            format!("add total=SIZE, such as {}:total=16MiB", buffer.entry().description.name),
+        ));
     };
     let wrong = || {
-        SimError::Usage(format!(
-            "write buffer {}: total={total} is not a size; {remedy}",
-            buffer.written()
-        ))
+        SimError::usage(
+            format!("write buffer {}: total={total} is not a size", buffer.written()),
+            remedy,
+        )
     };
     if total.ends_with('%') {
         return match MemorySize::parse_memory(total).as_deref() {

@@ -99,11 +99,14 @@ impl OnDrive<'_> {
             false => buffer_total(spec)?.frames(self.trace.footprint_pages, page_bytes.into()),
         };
         if u64::from(pages) > logical_pages {
-            return Err(SimError::Usage(format!(
-                "write buffer {} has {pages} pages and drive {} only {logical_pages}; give it a smaller total",
-                spec.written(),
-                self.ssd.written
-            )));
+            return Err(SimError::usage(
+                format!(
+                    "write buffer {} has {pages} pages and drive {} only {logical_pages}",
+                    spec.written(),
+                    self.ssd.written
+                ),
+                "give it a smaller total",
+            ));
         }
         let pages_per_block =
             PagesPerBlock::new(pages_per_block).expect("a power of two that is at most 64");

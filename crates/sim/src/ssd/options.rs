@@ -2,6 +2,7 @@
 
 use clockhand_device::flash::Precondition;
 use clockhand_policy::buffer::catalog::BufferSpec;
+use clockhand_quantity::{Text, option};
 
 use super::{AddressMap, Repeat, SsdExperiment, SsdTiming};
 use crate::options::{Domain, options};
@@ -93,7 +94,10 @@ impl SsdOptions {
             traces,
             buffers: self.buffers()?,
             ssds: self.ssd.clone(),
-            precondition: self.precondition.parse::<Precondition>().map_err(SimError::Usage)?,
+            precondition: self
+                .precondition
+                .parse::<Precondition>()
+                .map_err(|sentence| SimError::Usage(sentence.into()))?,
             map: self.map.parse::<AddressMap>()?,
             drain: self.drain,
             repeat: self.repeat.parse::<Repeat>()?,
@@ -108,14 +112,15 @@ impl SsdOptions {
     fn timing(&self) -> Result<Option<SsdTiming>, SimError> {
         if !self.timed {
             let given = [
-                ("--arrivals", self.arrivals != SsdOptions::default().arrivals),
-                ("--clamp-times", self.clamp_times),
-                ("--latencies", self.latencies.is_some()),
+                ("arrivals", self.arrivals != SsdOptions::default().arrivals),
+                ("clamp-times", self.clamp_times),
+                ("latencies", self.latencies.is_some()),
             ];
             return match given.into_iter().find(|(_, is_given)| *is_given) {
-                Some((option, _)) => Err(SimError::Usage(format!(
-                    "{option} is for runs in time; add --timed, or leave {option} out"
-                ))),
+                Some((name, _)) => Err(SimError::usage(
+                    option(name) + " is for runs in time",
+                    Text::from("add ") + option("timed") + ", or leave " + option(name) + " out",
+                )),
                 None => Ok(None),
             };
         }
@@ -123,14 +128,18 @@ impl SsdOptions {
             && !file.ends_with(".parquet")
             && !file.ends_with(".csv")
         {
-            return Err(SimError::Usage(format!(
-                "--latencies {file:?} is no file of latencies; give a name that ends in .parquet or .csv"
-            )));
+            return Err(SimError::usage(
+                option("latencies") + format!(" {file:?} is no file of latencies"),
+                "give a name that ends in .parquet or .csv",
+            ));
         }
         if self.latencies.is_some() && self.arrivals.len() > 1 {
-            return Err(SimError::Usage(
-                "--latencies would hold requests of several --arrivals, which its columns do not tell apart; give one"
-                    .to_owned(),
+            return Err(SimError::usage(
+                option("latencies")
+                    + " would hold requests of several "
+                    + option("arrivals")
+                    + ", which its columns do not tell apart",
+                "give one",
             ));
         }
         let window_ns = self.intervals()?.windows_ns()?;

@@ -4,6 +4,7 @@
 mod collector;
 mod page_range;
 
+use clockhand_quantity::{Text, option};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::str::FromStr;
@@ -44,7 +45,10 @@ impl FromStr for AddressMap {
     fn from_str(text: &str) -> Result<AddressMap, SimError> {
         let all = [AddressMap::Original, AddressMap::Wrap, AddressMap::Compact];
         all.into_iter().find(|map| map.name() == text).ok_or_else(|| {
-            SimError::Usage(format!("--map {text:?} is unknown; give original, wrap or compact"))
+            SimError::usage(
+                option("map") + format!(" {text:?} is unknown"),
+                "give original, wrap or compact",
+            )
         })
     }
 }
@@ -122,7 +126,12 @@ pub(super) fn place(
     let bases = stream_bases(list, space);
     let end = bases.last().copied().unwrap_or(0);
     if map == AddressMap::Original && end > space.logical_pages.into() {
-        return Err(beyond_the_end(trace, end, space, "add --map wrap or --map compact"));
+        return Err(beyond_the_end(
+            trace,
+            end,
+            space,
+            Text::from("add ") + option("map") + " wrap or " + option("map") + " compact",
+        ));
     }
     let blocks = match map {
         AddressMap::Compact => Some(compact_blocks(trace, list, space, &bases)?),
@@ -131,7 +140,7 @@ pub(super) fn place(
     let per_block = u64::from(space.pages_per_block);
     let whole_blocks = space.logical_pages / per_block;
     if map == AddressMap::Wrap && whole_blocks == 0 {
-        return Err(beyond_the_end(trace, end, space, "give a drive of at least one block"));
+        return Err(beyond_the_end(trace, end, space, "give a drive of at least one block".into()));
     }
     let mut placed = Collector::new(list.requests.len(), space);
     let place_of = |block: u128| match (&blocks, map) {
@@ -247,17 +256,20 @@ fn compact_blocks(
             trace,
             pages,
             space,
-            "even with --map compact, so give a larger drive",
+            Text::from("even with ") + option("map") + " compact, so give a larger drive",
         )),
         false => Ok(blocks),
     }
 }
 
-fn beyond_the_end(trace: &str, pages: u128, space: Space, remedy: &str) -> SimError {
+fn beyond_the_end(trace: &str, pages: u128, space: Space, remedy: Text) -> SimError {
     let bytes = |pages: u128| pages * u128::from(space.page_bytes);
-    SimError::Usage(format!(
-        "{trace}: the trace reaches to byte {} and the drive has {} bytes; {remedy}",
-        bytes(pages),
-        bytes(space.logical_pages.into()),
-    ))
+    SimError::usage(
+        format!(
+            "{trace}: the trace reaches to byte {} and the drive has {} bytes",
+            bytes(pages),
+            bytes(space.logical_pages.into())
+        ),
+        remedy,
+    )
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use clockhand_quantity::{Text, option};
 use clockhand_trace::{Action, Event, Op, ReadReport, Request, TraceError};
 
 use crate::{Progress, SimError, TraceInput};
@@ -144,7 +145,7 @@ impl RequestList {
                 return Err(TraceError::too_much_memory(
                     &input.name(),
                     "its requests take",
-                    "take a part with --limit",
+                    Text::from("take a part with ") + option("limit"),
                     limit_bytes,
                 ));
             }
@@ -167,10 +168,10 @@ impl RequestList {
         })?;
         note_events(&mut report);
         if requests.is_empty() {
-            return Err(SimError::Usage(format!(
-                "{}: the trace has no request; give one that has",
-                input.name()
-            )));
+            return Err(SimError::usage(
+                format!("{}: the trace has no request", input.name()),
+                "give one that has",
+            ));
         }
         let streams = streams.in_order(&mut requests);
         let mut span_ns = times.span_ns();

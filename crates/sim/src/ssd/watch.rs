@@ -8,6 +8,7 @@ use clockhand_policy::buffer::{
     Action, BlockState, BufferInspector, Capacity, Medium, PageState, PagesPerBlock, Request,
     Served, Source, Step, WriteBuffer,
 };
+use clockhand_quantity::{Text, option};
 use serde::Serialize;
 
 use super::aged_ssd::AgedSsd;
@@ -169,7 +170,10 @@ pub fn watch_buffers(
 ) -> Result<WatchedBuffers, SimError> {
     check_given(&experiment.traces, "trace", "a file")?;
     let ([trace], [_]) = (&experiment.traces[..], &experiment.ssds[..]) else {
-        return Err(SimError::Usage("one trace and one --ssd are watched at a time".into()));
+        return Err(SimError::usage(
+            Text::from("one trace and one ") + option("ssd") + " are watched at a time",
+            "",
+        ));
     };
     let study = SsdStudy::new(experiment)?;
     let prepared = study.prepare(trace, progress)?;
@@ -197,10 +201,12 @@ fn check_size(cell: &BufferOnDrive<'_>, placed: &Placed) -> Result<(), SimError>
     let pages = cell.resolved.size().pages;
     let buffer = cell.spec.written();
     if pages > LIMIT_PAGES {
-        return Err(SimError::Usage(format!(
-            "write buffer {buffer} has {pages} pages, and at most {LIMIT_PAGES} can be looked at; give it a \
-             smaller total"
-        )));
+        return Err(SimError::usage(
+            format!(
+                "write buffer {buffer} has {pages} pages, and at most {LIMIT_PAGES} can be looked at"
+            ),
+            "give it a smaller total",
+        ));
     }
     let commands = placed.commands.iter().map(|(_, command)| match command {
         PlacedCommand::Flush => 1,
@@ -208,10 +214,14 @@ fn check_size(cell: &BufferOnDrive<'_>, placed: &Placed) -> Result<(), SimError>
     });
     let requests = placed.references.saturating_add(commands.sum());
     if requests.saturating_mul(pages.into()) > LIMIT_PLACES {
-        return Err(SimError::Usage(format!(
-            "{requests} page requests to the {pages} pages of {buffer} are too many to look at; give --limit or a \
-             smaller total so that their product is at most {LIMIT_PLACES}"
-        )));
+        return Err(SimError::usage(
+            format!(
+                "{requests} page requests to the {pages} pages of {buffer} are too many to look at"
+            ),
+            Text::from("give ")
+                + option("limit")
+                + format!(" or a smaller total so that their product is at most {LIMIT_PLACES}"),
+        ));
     }
     Ok(())
 }

@@ -220,10 +220,7 @@ pub(crate) fn bound(
     }
     let (costs, unit) = scaled(&[&gains[0], &gains[1], &prices.promotion, demotion])
         .filter(|(costs, _)| costs.iter().all(|cost| cost.abs() < i64::MAX / (8 * MOST_REFERENCES as i64)))
-        .ok_or_else(|| SimError::Usage(
-            "policy bound: the profile's times have no common unit that is large enough to count in; give them with fewer digits"
-                .to_owned(),
-        ))?;
+        .ok_or_else(|| SimError::usage("policy bound: the profile's times have no common unit that is large enough to count in", "give them with fewer digits"))?;
     let (nodes, drafts) = drafts(records, next_use, frames, &costs);
     let sink = nodes - 1;
     let mut network = Network::new(nodes, &drafts);

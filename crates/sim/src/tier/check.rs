@@ -4,6 +4,7 @@ use clockhand_policy::Ratio;
 use clockhand_policy::catalog::{Kind, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
 use clockhand_policy::tier::Placement;
+use clockhand_quantity::{Text, option};
 
 use super::{Contender, PromotionRule, Sight, TierExperiment, TierMemory};
 use crate::SimError;
@@ -28,11 +29,6 @@ impl Visitor for Reclaims {
     }
 }
 
-/// A sentence about options.
-fn refused<T>(sentence: &str) -> Result<T, SimError> {
-    Err(SimError::Usage(sentence.to_owned()))
-}
-
 /// Whether a policy says itself where new pages go.
 pub(super) fn has_placement(policy: &Contender) -> bool {
     match policy {
@@ -48,50 +44,64 @@ pub(super) fn is_static(policy: &Contender) -> bool {
 
 /// Refuses options that do not go together.
 pub(super) fn check(experiment: &TierExperiment) -> Result<(), SimError> {
-    check_given(&experiment.fast, "size of the fast tier", "--fast or --fast-frames")?;
-    check_given(&experiment.tiers, "pair of tiers", "--tiers NAME")?;
-    check_given(&experiment.policies, "policy", "--policy NAME")?;
-    check_given(&experiment.promotions, "rule of promotion", "--promote RULE")?;
-    check_given(&experiment.page_sizes_bytes, "page size", "--page-size SIZE")?;
+    check_given(
+        &experiment.fast,
+        "size of the fast tier",
+        option("fast") + " or " + option("fast-frames"),
+    )?;
+    check_given(&experiment.tiers, "pair of tiers", option("tiers") + " NAME")?;
+    check_given(&experiment.policies, "policy", option("policy") + " NAME")?;
+    check_given(&experiment.promotions, "rule of promotion", option("promote") + " RULE")?;
+    check_given(&experiment.page_sizes_bytes, "page size", option("page-size") + " SIZE")?;
     if experiment.policies.iter().any(|policy| matches!(policy, Contender::Bound)) {
-        experiment.intervals.refuse("--policy bound")?;
+        experiment.intervals.refuse(option("policy") + " bound")?;
     }
     let has_no_slow = experiment.slow == Some(TierMemory::None);
     if has_no_slow && experiment.fast.contains(&TierMemory::None) {
-        return refused(
-            "the fast tier and the slow tier both have no frame; give one of them some",
-        );
+        return Err(SimError::usage(
+            "the fast tier and the slow tier both have no frame",
+            "give one of them some",
+        ));
     }
     let is_page = |policy: &Contender| matches!(policy, Contender::Page(_));
     let has_page_policy = experiment.policies.iter().any(is_page);
     if !has_page_policy && experiment.page_options_given {
-        return refused(
-            "--promote and --see are of page policies, and none is given; leave them out or add one such as --policy lru",
-        );
+        return Err(SimError::usage(
+            option("promote")
+                + " and "
+                + option("see")
+                + " are of page policies, and none is given",
+            Text::from("leave them out or add one such as ") + option("policy") + " lru",
+        ));
     }
     if experiment.placement.is_some() && experiment.policies.iter().all(has_placement) {
-        return refused(
-            "--placement has no effect, since clock-dwf, static and bound say themselves where new pages go; leave it out",
-        );
+        return Err(SimError::usage(
+            option("placement")
+                + " has no effect, since clock-dwf, static and bound say themselves where new pages go",
+            "leave it out",
+        ));
     }
     let is_tier = |policy: &Contender| !is_page(policy) && !has_placement(policy);
     if experiment.placement == Some(Placement::MakeRoom) && experiment.policies.iter().any(is_tier)
     {
-        return refused(
-            "--placement make-room is for page policies, which demote a page when one comes; give fast, slow or interleave:W:V \
-             with tpp, memtis and hemem",
-        );
+        return Err(SimError::usage(
+            option("placement")
+                + " make-room is for page policies, which demote a page when one comes",
+            "give fast, slow or interleave:W:V with tpp, memtis and hemem",
+        ));
     }
     if has_no_slow && experiment.policies.iter().any(is_static) {
-        return refused(
-            "policy static needs a slow tier for all other pages; give --slow some frames or leave it out",
-        );
+        return Err(SimError::usage(
+            "policy static needs a slow tier for all other pages",
+            Text::from("give ") + option("slow") + " some frames or leave it out",
+        ));
     }
     let is_bound = |policy: &Contender| matches!(policy, Contender::Bound);
     if experiment.slow.is_some() && experiment.policies.iter().any(is_bound) {
-        return refused(
-            "policy bound has as many slow frames as it wants; leave out --slow and --slow-frames",
-        );
+        return Err(SimError::usage(
+            "policy bound has as many slow frames as it wants",
+            Text::from("leave out ") + option("slow") + " and " + option("slow-frames"),
+        ));
     }
     experiment.policies.iter().try_for_each(|policy| check_page_policy(experiment, policy))
 }
@@ -103,22 +113,29 @@ fn check_page_policy(experiment: &TierExperiment, policy: &Contender) -> Result<
     if entry.own.is_none()
         && policy.resolve(4, Ratio::whole(1))?.build(Size { frames: 4, pages: 4 }, Reclaims)
     {
-        return Err(SimError::Usage(format!(
-            "policy {name} is a kernel's reclaim, which frees pages in batches and keeps no fast tier; give a page policy such \
-             as lru"
-        )));
+        return Err(SimError::usage(
+            format!(
+                "policy {name} is a kernel's reclaim, which frees pages in batches and keeps no fast tier"
+            ),
+            "give a page policy such as lru",
+        ));
     }
     if entry.kind == Kind::Offline && experiment.sight != Sight::All {
-        return Err(SimError::Usage(format!(
-            "policy {name} must see every reference; leave out --see or give --see all"
-        )));
+        return Err(SimError::usage(
+            format!("policy {name} must see every reference"),
+            Text::from("leave out ") + option("see") + " or give " + option("see") + " all",
+        ));
     }
     let has_tinylfu = experiment.promotions.iter().any(|(_, rule)| *rule == PromotionRule::TinyLfu);
     if has_tinylfu && !entry.can_peek {
-        return Err(SimError::Usage(format!(
-            "--promote tinylfu compares a page with the one that would leave, and the choice of {name} changes it; use fifo, lru, \
-             cflru or min with tinylfu"
-        )));
+        return Err(SimError::usage(
+            option("promote")
+                + format!(
+                    " tinylfu compares a page with the one that would leave, and the choice of {name} \
+                     changes it"
+                ),
+            "use fifo, lru, cflru or min with tinylfu",
+        ));
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The options of `tier`, as users write them, and the experiment that they make.
 
 use clockhand_policy::tier::Placement;
+use clockhand_quantity::option;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::Zero;
@@ -105,7 +106,7 @@ impl TierOptions {
             sight: self.see.as_deref().map_or(Ok(Sight::All), parse_sight)?,
             placement: self.placement.as_deref().map(parse_placement).transpose()?,
             keeps_shadows: self.non_exclusive,
-            reads_first_touches: choose("--first-touch", &self.first_touch, first_touches)?,
+            reads_first_touches: choose("first-touch", &self.first_touch, first_touches)?,
             limit: self.migrate_limit.as_deref().map(parse_limit).transpose()?,
             ping_pong: self.ping_pong,
             storage: self.storage.clone(),
@@ -135,11 +136,14 @@ impl TierOptions {
                 .collect::<Result<Vec<_>, _>>()
                 .map(|sizes| sizes.concat()),
             (None, Some(frames)) => {
-                frames.split(',').map(|item| parse_frames("--fast-frames", item.trim())).collect()
+                frames.split(',').map(|item| parse_frames("fast-frames", item.trim())).collect()
             }
-            (Some(_), Some(_)) => Err(SimError::Usage(
-                "--fast and --fast-frames both give the fast tier's size; give one of them"
-                    .to_owned(),
+            (Some(_), Some(_)) => Err(SimError::usage(
+                option("fast")
+                    + " and "
+                    + option("fast-frames")
+                    + " both give the fast tier's size",
+                "give one of them",
             )),
         }
     }
@@ -158,53 +162,54 @@ impl TierOptions {
         match (self.slow.as_deref(), self.slow_frames) {
             (None, None) => Ok(None),
             (None, Some(frames)) => Ok(Some(TierMemory::of_frames(frames))),
-            (Some(text), None) => match parse_sizes("--slow", text)?[..] {
+            (Some(text), None) => match parse_sizes("slow", text)?[..] {
                 [size] => Ok(Some(size)),
-                _ => {
-                    Err(SimError::Usage(format!("--slow {text:?} is more than one size; give one")))
-                }
+                _ => Err(SimError::usage(
+                    option("slow") + format!(" {text:?} is more than one size"),
+                    "give one",
+                )),
             },
-            (Some(_), Some(_)) => Err(SimError::Usage(
-                "--slow and --slow-frames both give the slow tier's size; give one of them"
-                    .to_owned(),
+            (Some(_), Some(_)) => Err(SimError::usage(
+                option("slow")
+                    + " and "
+                    + option("slow-frames")
+                    + " both give the slow tier's size",
+                "give one of them",
             )),
         }
     }
 }
 
 fn parse_fast(item: &str) -> Result<Vec<TierMemory>, SimError> {
-    parse_sizes("--fast", item)
+    parse_sizes("fast", item)
 }
 
 /// Sizes as `--memory` takes them, or 0.
-fn parse_sizes(option: &str, text: &str) -> Result<Vec<TierMemory>, SimError> {
+fn parse_sizes(name: &'static str, text: &str) -> Result<Vec<TierMemory>, SimError> {
     if text == "0" || text == "0%" {
         return Ok(vec![TierMemory::None]);
     }
-    let renamed = |error: SimError| match error {
-        SimError::Usage(sentence) => SimError::Usage(sentence.replace("--memory", option)),
-        other => other,
-    };
-    let sizes = MemorySize::parse_memory(text).map_err(renamed)?;
+    let sizes = MemorySize::parse_sizes_of(name, text)?;
     Ok(sizes.into_iter().map(TierMemory::Size).collect())
 }
 
-fn parse_frames(option: &str, item: &str) -> Result<TierMemory, SimError> {
+fn parse_frames(name: &'static str, item: &str) -> Result<TierMemory, SimError> {
     let is_number = item.bytes().all(|byte| byte.is_ascii_digit());
     let frames = item.parse().ok().filter(|&frames| is_number && frames < u32::MAX);
     frames.map(TierMemory::of_frames).ok_or_else(|| {
-        SimError::Usage(format!(
-            "{option} {item:?} is not a number of page frames; give whole numbers from 0 to {}, separated by commas",
-            u32::MAX - 1
-        ))
+        SimError::usage(
+            option(name) + format!(" {item:?} is not a number of page frames"),
+            format!("give whole numbers from 0 to {}, separated by commas", u32::MAX - 1),
+        )
     })
 }
 
 fn parse_sight(text: &str) -> Result<Sight, SimError> {
     let refused = || {
-        SimError::Usage(format!(
-            "--see {text:?} is not what a policy can see; give all, sample:N or bits:P with a whole number from 1"
-        ))
+        SimError::usage(
+            option("see") + format!(" {text:?} is not what a policy can see"),
+            "give all, sample:N or bits:P with a whole number from 1",
+        )
     };
     let number = |digits: &str| {
         let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -232,10 +237,10 @@ fn parse_placement(text: &str) -> Result<Placement, SimError> {
         "slow" => Ok(Placement::Slow),
         "make-room" => Ok(Placement::MakeRoom),
         _ => interleave().ok_or_else(|| {
-            SimError::Usage(format!(
-                "--placement {text:?} is no placement; give fast, slow, make-room or interleave:W:V with whole numbers of which \
-                 one is at least 1"
-            ))
+            SimError::usage(
+                option("placement") + format!(" {text:?} is no placement"),
+                "give fast, slow, make-room or interleave:W:V with whole numbers of which one is at least 1",
+            )
         }),
     }
 }
@@ -255,17 +260,19 @@ fn parse_limit(text: &str) -> Result<MigrationLimit, SimError> {
         ))
     };
     of_references().or_else(of_time).ok_or_else(|| {
-        SimError::Usage(format!(
-            "--migrate-limit {text:?} is no limit; give promotions and references such as 100/10000r, or a rate such as 256MB/s"
-        ))
+        SimError::usage(
+            option("migrate-limit") + format!(" {text:?} is no limit"),
+            "give promotions and references such as 100/10000r, or a rate such as 256MB/s",
+        )
     })
 }
 
 fn parse_seconds(text: &str) -> Result<BigRational, SimError> {
     decimal(text).filter(|seconds| !seconds.is_zero()).ok_or_else(|| {
-        SimError::Usage(format!(
-            "--trace-seconds {text:?} is no number of seconds above 0; give one such as 3600"
-        ))
+        SimError::usage(
+            option("trace-seconds") + format!(" {text:?} is no number of seconds above 0"),
+            "give one such as 3600",
+        )
     })
 }
 

@@ -1,5 +1,6 @@
 //! Which references to slow pages promote them, where a page policy keeps the fast tier.
 
+use clockhand_quantity::option;
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -51,17 +52,25 @@ impl PromotionRule {
             let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
             let value = digits.parse().ok().filter(|_| is_number);
             value.filter(|value| (least..=most).contains(value)).ok_or_else(|| {
-                SimError::Usage(format!(
-                    "--promote {text}: {digits:?} is not a whole number from {least} to {most}; give one"
-                ))
+                SimError::usage(
+                    option("promote")
+                        + format!(
+                            " {text}: {digits:?} is not a whole number from {least} to {most}"
+                        ),
+                    "give one",
+                )
             })
         };
         let most = |allowed: usize, rule: Self| match numbers.len() <= allowed {
             true => Ok(rule),
-            false => Err(SimError::Usage(format!(
-                "--promote {text}: {name} takes {allowed} {}; leave the others out",
-                if allowed == 1 { "number" } else { "numbers" }
-            ))),
+            false => Err(SimError::usage(
+                option("promote")
+                    + format!(
+                        " {text}: {name} takes {allowed} {}",
+                        if allowed == 1 { "number" } else { "numbers" }
+                    ),
+                "leave the others out",
+            )),
         };
         match name {
             "never" => most(0, PromotionRule::Never),
@@ -79,8 +88,10 @@ impl PromotionRule {
             }
             _ => {
                 let names = ["never", "first-touch", "write", "k-touch", "threshold", "tinylfu"];
-                let suggestion = crate::contestant::suggestion(name, &names);
-                Err(SimError::Usage(format!("there is no rule of promotion {name:?}{suggestion}")))
+                Err(SimError::usage(
+                    format!("there is no rule of promotion {name:?}"),
+                    crate::contestant::suggestion(name, &names),
+                ))
             }
         }
     }

@@ -71,12 +71,14 @@ impl TierStudy<'_> {
         let view = at.view();
         let records = view.pages().records();
         if records.len() > MOST_REFERENCES {
-            return Err(SimError::Usage(format!(
-                "{}: policy bound takes at most {MOST_REFERENCES} references, and the trace has {}; give a part of it or leave \
-                 bound out",
-                at.views.trace.name,
-                records.len()
-            )));
+            return Err(SimError::usage(
+                format!(
+                    "{}: policy bound takes at most {MOST_REFERENCES} references, and the trace has {}",
+                    at.views.trace.name,
+                    records.len()
+                ),
+                "give a part of it or leave bound out",
+            ));
         }
         let next_use = view.next_use_in_memory(progress)?;
         let prices = &self.profiles[cell.profile].prices[cell.size];

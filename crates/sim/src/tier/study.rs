@@ -5,6 +5,7 @@ use clockhand_policy::Ratio;
 use clockhand_policy::catalog::{Kind, ResolvedPolicy};
 use clockhand_policy::tier::fixed::Fixed;
 use clockhand_policy::tier::{TierSizes, Tiers};
+use clockhand_quantity::{Text, option};
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{ToPrimitive, Zero};
@@ -61,9 +62,10 @@ impl<'a> TierStudy<'a> {
         for written in &experiment.tiers {
             let tiers = MemoryTiers::named_or_file(written)?;
             let ratio = policy_ratio(&tiers.write_read_ratio()).map_err(|error| {
-                SimError::Usage(format!(
-                    "tiers {written}: the write/read ratio is unusable: {error}"
-                ))
+                SimError::usage(
+                    format!("tiers {written}: the write/read ratio is unusable: {error}"),
+                    "",
+                )
             })?;
             let at_size = |&page_bytes: &u64| {
                 let cost = Pricing::new(&experiment.storage, page_bytes)?.page_cost;
@@ -173,11 +175,12 @@ impl Study for TierStudy<'_> {
         };
         let is_timed = matches!(self.experiment.limit, Some(MigrationLimit::BytesPerSecond(_)));
         if is_timed && sizes.iter().any(|at| !at.has_times) {
-            return Err(SimError::Usage(format!(
-                "{}: the trace has no times, so that --migrate-limit in MB/s means nothing; give a limit in references such as \
-                 100/10000r",
-                input.name()
-            )));
+            return Err(SimError::usage(
+                Text::from(format!("{}: the trace has no times, so that ", input.name()))
+                    + option("migrate-limit")
+                    + " in MB/s means nothing",
+                "give a limit in references such as 100/10000r",
+            ));
         }
         Ok(sizes)
     }

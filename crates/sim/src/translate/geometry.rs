@@ -1,5 +1,6 @@
 //! The geometry of a TLB, as the user writes it: `64`, `1536/12`, `64/4:plru`.
 
+use clockhand_quantity::option;
 use std::fmt;
 
 use crate::SimError;
@@ -67,12 +68,13 @@ impl TlbGeometry {
         let replacement = match kind {
             None => Replacement::default(),
             Some(kind) => Replacement::of_name(kind).ok_or_else(|| {
-                SimError::Usage(format!(
-                    "--tlb {text:?}: there is no replacement {kind:?}; give lru, fifo, random or plru"
-                ))
+                SimError::usage(
+                    option("tlb") + format!(" {text:?}: there is no replacement {kind:?}"),
+                    "give lru, fifo, random or plru",
+                )
             })?,
         };
-        Self::of_size("--tlb", size, replacement)
+        Self::of_size("tlb", size, replacement)
     }
 
     /// Reads `--tlb2`: `ENTRIES[/WAYS]`, replaced as the first level is.
@@ -82,15 +84,18 @@ impl TlbGeometry {
     /// A sentence that names the text and what is allowed.
     pub fn parse_second(text: &str, first: Self) -> Result<Self, SimError> {
         if text.contains(':') {
-            return Err(SimError::Usage(format!(
-                "--tlb2 {text:?}: the second level is replaced as the first; give ENTRIES or ENTRIES/WAYS"
-            )));
+            return Err(SimError::usage(
+                option("tlb2") + format!(" {text:?}: the second level is replaced as the first"),
+                "give ENTRIES or ENTRIES/WAYS",
+            ));
         }
-        Self::of_size("--tlb2", text, first.replacement)
+        Self::of_size("tlb2", text, first.replacement)
     }
 
-    fn of_size(option: &str, text: &str, replacement: Replacement) -> Result<Self, SimError> {
-        let refused = |problem: String| SimError::Usage(format!("{option} {text:?}: {problem}"));
+    fn of_size(name: &'static str, text: &str, replacement: Replacement) -> Result<Self, SimError> {
+        let refused = |problem: String, remedy: &str| {
+            SimError::usage(option(name) + format!(" {text:?}: {problem}"), remedy)
+        };
         let (entries, ways) = match text.split_once('/') {
             Some((entries, ways)) => (entries, Some(ways)),
             None => (text, None),
@@ -98,26 +103,28 @@ impl TlbGeometry {
         let limit = Self::LIMIT_ENTRIES;
         let entries = entries.trim().parse().ok().filter(|&entries: &u32| entries <= limit);
         let entries = entries.ok_or_else(|| {
-            refused(format!(
-                "the entries are no whole number from 0 to {limit}; give such as 64, 64/4 or 64/4:plru"
-            ))
+            refused(
+                format!("the entries are no whole number from 0 to {limit}"),
+                "give such as 64, 64/4 or 64/4:plru",
+            )
         })?;
         let ways = match ways {
             None => entries,
             Some(ways) => ways.trim().parse().ok().filter(|&ways| ways > 0).ok_or_else(|| {
-                refused("the ways are no whole number from 1 on; give such as 64/4".to_owned())
+                refused("the ways are no whole number from 1 on".to_owned(), "give such as 64/4")
             })?,
         };
         if entries > 0 && !entries.is_multiple_of(ways) {
-            return Err(refused(format!(
-                "{entries} entries cannot be divided into sets of {ways} ways; give a multiple of the ways"
-            )));
+            return Err(refused(
+                format!("{entries} entries cannot be divided into sets of {ways} ways"),
+                "give a multiple of the ways",
+            ));
         }
         if replacement == Replacement::Plru && entries > 0 && !ways.is_power_of_two() {
-            return Err(refused(format!(
-                "plru needs a number of ways that is a power of two, and {ways} is none; give such ways or another \
-                 replacement"
-            )));
+            return Err(refused(
+                format!("plru needs a number of ways that is a power of two, and {ways} is none"),
+                "give such ways or another replacement",
+            ));
         }
         Ok(TlbGeometry { entries, ways: ways.min(entries), replacement })
     }

@@ -1,6 +1,7 @@
 //! The options of `translate`, as users write them, and the experiment that they make.
 
 use clockhand_policy::Ratio;
+use clockhand_quantity::option;
 
 use super::{
     HugePages, MOST_LEVELS, MOST_PREFETCHED, Storage, TlbGeometry, TlbLevels, TranslateExperiment,
@@ -117,10 +118,10 @@ impl TranslateOptions {
             policies: Contestant::parse_all(&self.policy)?,
             storage: self.storage()?,
             times: TranslationTimes {
-                tlb_ns: exact("--t-tlb", &self.t_tlb)?,
-                tlb2_ns: exact("--t-tlb2", &self.t_tlb2)?,
-                memory_ns: exact("--t-mem", &self.t_mem)?,
-                fixed_ns: exact("--fixed-ns", &self.fixed_ns)?,
+                tlb_ns: exact("t-tlb", &self.t_tlb)?,
+                tlb2_ns: exact("t-tlb2", &self.t_tlb2)?,
+                memory_ns: exact("t-mem", &self.t_mem)?,
+                fixed_ns: exact("fixed-ns", &self.fixed_ns)?,
             },
             charge_write_back: self.charge_write_back,
             walk_levels: self.walk_levels,
@@ -139,14 +140,15 @@ impl TranslateOptions {
     /// Ratios, or devices.
     fn storage(&self) -> Result<Vec<Storage>, SimError> {
         if !self.ratio.is_empty() && !self.device.is_empty() {
-            return Err(SimError::Usage(
-                "--ratio and --device both say what storage is; give one of them".to_owned(),
+            return Err(SimError::usage(
+                option("ratio") + " and " + option("device") + " both say what storage is",
+                "give one of them",
             ));
         }
         if !self.device.is_empty() {
             return Ok(self.device.iter().cloned().map(Storage::Device).collect());
         }
-        let ratio = |text: &str| exact("--ratio", text).map(Storage::Ratio);
+        let ratio = |text: &str| exact("ratio", text).map(Storage::Ratio);
         match self.ratio.is_empty() {
             true => RATIOS.into_iter().map(ratio).collect(),
             false => self.ratio.iter().map(|text| ratio(text)).collect(),
@@ -154,9 +156,12 @@ impl TranslateOptions {
     }
 }
 
-/// An exact number that stood behind an option.
-fn exact(option: &str, text: &str) -> Result<Ratio, SimError> {
+/// An exact number that was given to the option of this name.
+fn exact(name: &'static str, text: &str) -> Result<Ratio, SimError> {
     text.parse().map_err(|error| {
-        SimError::Usage(format!("{option} {text:?}: {error}; give a number such as 10 or 0.5"))
+        SimError::usage(
+            option(name) + format!(" {text:?}: {error}"),
+            "give a number such as 10 or 0.5",
+        )
     })
 }

@@ -107,11 +107,14 @@ fn check_addresses(
     let Some(unit_bytes) = report.numbered_bytes.map(u64::from) else { return Ok(()) };
     match experiment.page_sizes_bytes.iter().find(|&&page_bytes| page_bytes < unit_bytes) {
         None => Ok(()),
-        Some(page_bytes) => Err(SimError::Usage(format!(
-            "{}: the trace numbers blocks of {unit_bytes} bytes and has no addresses within them, so pages of \
-             {page_bytes} bytes mean nothing; give page sizes from {unit_bytes} bytes on",
-            input.name()
-        ))),
+        Some(page_bytes) => Err(SimError::usage(
+            format!(
+                "{}: the trace numbers blocks of {unit_bytes} bytes and has no addresses within them, so \
+                 pages of {page_bytes} bytes mean nothing",
+                input.name()
+            ),
+            format!("give page sizes from {unit_bytes} bytes on"),
+        )),
     }
 }
 

@@ -141,6 +141,16 @@ pub const POLICIES: [&str; 9] = [
 /// Of those, the ones that tinylfu can stand before.
 pub const PEEKABLE: usize = 4;
 
+/// A rule of admission as the twin takes it.
+pub fn rules_of(rule: AdmissionRule, second_touch: SecondTouch) -> AdmissionRules {
+    AdmissionRules {
+        admission: rule.name(),
+        admit_after: second_touch.admit_after.into(),
+        history: second_touch.history.map(|records| records as usize),
+        forget_on_admit: second_touch.forget_on_admit,
+    }
+}
+
 /// What the twin counts, in the order of the columns that [`counts_of`] picks.
 fn twin_counts(
     references: &[(u64, Op)],
@@ -207,12 +217,7 @@ proptest! {
         cache.admission = rule.name().to_owned();
         cache.experiment.second_touch = second_touch;
         cache.experiment.flush_at_end = true;
-        let rules = AdmissionRules {
-            admission: rule.name(),
-            admit_after: second_touch.admit_after.into(),
-            history: second_touch.history.map(|records| records as usize),
-            forget_on_admit: second_touch.forget_on_admit,
-        };
+        let rules = rules_of(rule, second_touch);
         for row in cache.rows() {
             let twin = twin_counts(&references, &row.policy, capacity, rules.clone());
             prop_assert_eq!(counts_of(&row), twin, "{} {}", row.policy, rule.name());

@@ -9,7 +9,9 @@ use clockhand_twins::{AdmissionRules, Cost, FileCacheTwin, Op, belady, file_cach
 use proptest::prelude::*;
 
 use crate::experiments::{PAGE_BYTES, cases};
-use crate::filecache::{FileCache, PEEKABLE, POLICIES, counts_of, second_touch, table_of};
+use crate::filecache::{
+    FileCache, PEEKABLE, POLICIES, counts_of, rules_of, second_touch, table_of,
+};
 
 /// A trace in a file of this content; with a format, if the content does not tell it.
 fn cache_of(folder: &tempfile::TempDir, text: &str, format: Option<&str>) -> FileCache {
@@ -201,12 +203,7 @@ proptest! {
         cache.admission = rule.name().to_owned();
         cache.experiment.second_touch = second_touch;
         cache.experiment.flush_at_end = true;
-        let rules = AdmissionRules {
-            admission: rule.name(),
-            admit_after: second_touch.admit_after.into(),
-            history: second_touch.history.map(|records| records as usize),
-            forget_on_admit: second_touch.forget_on_admit,
-        };
+        let rules = rules_of(rule, second_touch);
         for row in cache.rows() {
             let written = [row.dirty_evictions.unwrap(), row.flush_writes.unwrap()];
             let twin = twin_counts(&steps, &row.policy, capacity, rules.clone());

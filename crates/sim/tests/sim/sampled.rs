@@ -109,7 +109,7 @@ fn the_least_sample_with_the_wanted_error_is_taken_for_each_cell() {
 #[test]
 fn what_a_sample_cannot_tell_is_refused_with_what_to_do() {
     let said = |experiment: &Experiment| match refusal(experiment) {
-        SimError::Usage(said) => said,
+        SimError::Usage(said) => said.to_string(),
         other => panic!("{other}"),
     };
     let small = said(&sampled(&["clock"], &[2000, 400], "1%"));

@@ -59,7 +59,7 @@ fn cells_that_have_no_room_at_once_wait_and_count_the_same() {
 
 fn refusal(experiment: &Experiment) -> String {
     match simulate(experiment, &Progress::default()) {
-        Err(SimError::Usage(sentence)) => sentence,
+        Err(SimError::Usage(sentence)) => sentence.to_string(),
         Err(other) => other.to_string(),
         Ok(_) => panic!("it is refused"),
     }

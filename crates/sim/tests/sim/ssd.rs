@@ -56,7 +56,7 @@ pub fn row(experiment: &SsdExperiment) -> SsdRow {
 
 pub fn refusal(experiment: &SsdExperiment) -> String {
     match run_ssd(experiment, &Progress::default()) {
-        Err(SimError::Usage(sentence)) => sentence,
+        Err(SimError::Usage(sentence)) => sentence.to_string(),
         Err(other) => other.to_string(),
         Ok(_) => panic!("the experiment is refused"),
     }

@@ -47,7 +47,7 @@ fn translated(experiment: &TranslateExperiment) -> Vec<TranslateRow> {
 
 fn refusal(experiment: &TranslateExperiment) -> String {
     match run_translate(experiment, &Progress::default()) {
-        Err(SimError::Usage(sentence)) => sentence,
+        Err(SimError::Usage(sentence)) => sentence.to_string(),
         other => panic!("it was not refused: {other:?}"),
     }
 }

@@ -86,8 +86,7 @@ pub(crate) fn open_as<F: LineFormat + 'static>(
             file: source.file().to_owned(),
             place: "line 1".to_owned(),
             reason: "its lines end in carriage returns alone, so that all of it is one line; convert them to line \
-                     feeds (tr '\\r' '\\n')"
-                .to_owned(),
+                     feeds (tr '\\r' '\\n')".into(),
         });
     }
     output.time_check = F::TIME_UNIT.map(TimeCheck::new);
@@ -199,9 +198,9 @@ impl<F: LineFormat> Lines<F> {
 #[cold]
 fn strict<F: LineFormat>(fault: Fault, line: &[u8]) -> Fault {
     match fault {
-        Fault::Record(reason) if F::IS_STRICT => {
-            Fault::Trace(format!("the line {}; correct or remove it", described(&reason, line)))
-        }
+        Fault::Record(reason) if F::IS_STRICT => Fault::Trace(
+            format!("the line {}; correct or remove it", described(&reason, line)).into(),
+        ),
         fault => fault,
     }
 }

@@ -8,6 +8,7 @@
 
 mod lives;
 
+use clockhand_quantity::{Text, option};
 use rustc_hash::FxHashMap;
 
 use crate::decode::output::{Fault, Output};
@@ -138,9 +139,10 @@ pub(crate) fn op(code: u8, output: &mut Output) -> Result<ObjectOp, Fault> {
             Ok(ObjectOp::Read)
         }
         0 => Err(Fault::Trace(
-            "the operation of this request is not recorded, so nothing tells reads from writes; \
-             use the original trace, or take such requests as reads with --assume-reads"
-                .to_owned(),
+            Text::from(
+                "the operation of this request is not recorded, so nothing tells reads from writes; \
+                 use the original trace, or take such requests as reads with ",
+            ) + option("assume-reads"),
         )),
         1 | 2 | 12 => Ok(ObjectOp::Read),
         3..=8 | 10 | 11 | 13 | 14 => Ok(ObjectOp::Write),

@@ -10,6 +10,7 @@ use crate::processor::cpu_cache::CpuCache;
 use crate::report::ReadReport;
 use crate::request::{Access, AccessKind, Op, Request};
 use crate::source::Source;
+use clockhand_quantity::{Text, option};
 
 /// How many requests a batch holds, give or take those of one line; small enough to stay in a
 /// processor's second-level cache between the reader and its consumer.
@@ -29,7 +30,7 @@ pub(crate) enum Fault {
     /// This line or record is malformed; it is counted and the next one may be good.
     Record(Cow<'static, str>),
     /// The whole trace cannot be read; the text also says what to do.
-    Trace(String),
+    Trace(Text),
 }
 
 impl From<&'static str> for Fault {
@@ -116,7 +117,7 @@ impl Output {
         Err(TraceError::too_much_memory(
             source.file(),
             "its names of files or streams, and its labels, take, with what is made of them,",
-            "take a part with --limit",
+            Text::from("take a part with ") + option("limit"),
             limit_bytes,
         ))
     }

@@ -5,6 +5,7 @@ use crate::decode::output::{Fault, Output};
 use crate::error::TraceError;
 use crate::format::Decoder;
 use crate::source::Source;
+use clockhand_quantity::Text;
 
 /// A binary format: how one record becomes requests. The driver counts malformed records, finds cut
 /// files and reads ahead.
@@ -85,7 +86,7 @@ impl<F: RecordFormat> Records<F> {
             Ok(length) => Ok(length.filter(|&length| length <= unread.len())),
             Err(Fault::Record(reason)) => {
                 let reason = format!("the record {reason}; copy or download the file again");
-                Err(self.content(0, reason, source))
+                Err(self.content(0, reason.into(), source))
             }
             Err(Fault::Trace(reason)) => Err(self.content(0, reason, source)),
         }
@@ -135,7 +136,7 @@ impl<F: RecordFormat> Records<F> {
 
     /// An error about the record that begins `length` bytes before the read position.
     #[cold]
-    fn content(&self, length: usize, reason: String, source: &Source) -> TraceError {
+    fn content(&self, length: usize, reason: Text, source: &Source) -> TraceError {
         let byte = self.buffer_at_byte + (self.start - length) as u64;
         TraceError::Content {
             file: source.file().to_owned(),

@@ -99,7 +99,7 @@ impl Columns {
         let missing = |what: &str| {
             Fault::Trace(format!(
                 "the header has no column {what}; record with the biosnoop of bcc, or with blktrace"
-            ))
+            ).into())
         };
         let time = [
             (&b"TIME(s)"[..], 1_000_000_000),

@@ -143,7 +143,7 @@ fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, Tr
             file: source.file().to_owned(),
             place: "byte 0".to_owned(),
             reason: "there is no blktrace record of version 7; name another format or leave it out"
-                .to_owned(),
+                .into(),
         });
     };
     let mut has = [false; ACTIONS.len()];

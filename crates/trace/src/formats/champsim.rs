@@ -117,7 +117,7 @@ fn open(source: &mut Source, _output: &mut Output) -> Result<Box<dyn Decoder>, T
             place: "byte 0".to_owned(),
             reason: "there are no ChampSim instructions of 64 or 96 bytes; \
                      name another format or leave it out"
-                .to_owned(),
+                .into(),
         });
     };
     records::decoder(ChampSim { layout }, 0, source)

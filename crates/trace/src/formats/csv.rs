@@ -274,7 +274,8 @@ impl LineFormat for Csv {
 
 fn header(fields: &Fields, output: &mut Output) -> Result<Columns, Fault> {
     let names = fields.iter().map(String::from_utf8_lossy);
-    let mut columns = Columns::find(names, &mut output.report).map_err(Fault::Trace)?;
+    let mut columns =
+        Columns::find(names, &mut output.report).map_err(|reason| Fault::Trace(reason.into()))?;
     output.has_classes |= columns.class.is_some();
     if let Some(TimeColumn { index, unit_ns: None }) = columns.time {
         columns.ignore_time(&String::from_utf8_lossy(fields.get(index)), &mut output.report);

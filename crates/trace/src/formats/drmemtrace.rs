@@ -93,7 +93,7 @@ fn open(source: &mut Source, _output: &mut Output) -> Result<Box<dyn Decoder>, T
             place: "byte 0".to_owned(),
             reason: "there is no drmemtrace header of a 64-bit trace; \
                      name another format or leave it out"
-                .to_owned(),
+                .into(),
         });
     }
     let trace = DrMemtrace {
@@ -152,7 +152,7 @@ impl DrMemtrace {
             return Err(Fault::Trace(
                 "a second process begins here and the CPU cache filter takes one; \
                  leave the filter out or split the trace"
-                    .to_owned(),
+                    .into(),
             ));
         }
         Ok(())

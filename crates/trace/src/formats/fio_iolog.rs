@@ -195,11 +195,14 @@ fn version(first_line: &[u8]) -> Result<Version, Fault> {
     match first_line {
         b"fio version 2 iolog" => Ok(Version::Two),
         b"fio version 3 iolog" => Ok(Version::Three),
-        _ => Err(Fault::Trace(format!(
-            "the first line is {} and must be \"fio version 2 iolog\" or \"fio version 3 iolog\"; \
-             write the log again with a newer fio, or name another format",
-            quoted(first_line)
-        ))),
+        _ => Err(Fault::Trace(
+            format!(
+                "the first line is {} and must be \"fio version 2 iolog\" or \"fio version 3 iolog\"; \
+                 write the log again with a newer fio, or name another format",
+                quoted(first_line)
+            )
+            .into(),
+        )),
     }
 }
 

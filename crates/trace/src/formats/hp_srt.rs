@@ -65,7 +65,7 @@ fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, Tr
     let refused = |reason: &str| TraceError::Content {
         file: source.file().to_owned(),
         place: "byte 0".to_owned(),
-        reason: reason.to_owned(),
+        reason: reason.into(),
     };
     if !source.head().starts_with(MAGIC) {
         return Err(refused("there is no $$TR_IOREC header; name another format or leave it out"));

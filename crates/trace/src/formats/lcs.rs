@@ -86,7 +86,7 @@ fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, Tr
     let refused = |byte: usize, reason: String| TraceError::Content {
         file: source.file().to_owned(),
         place: format!("byte {byte}"),
-        reason,
+        reason: reason.into(),
     };
     let head = source.head();
     if !head.starts_with(&MAGIC) {

@@ -117,7 +117,7 @@ fn content(source: &Source, place: &str, reason: &str) -> TraceError {
     TraceError::Content {
         file: source.file().to_owned(),
         place: place.to_owned(),
-        reason: reason.to_owned(),
+        reason: reason.into(),
     }
 }
 
@@ -303,7 +303,8 @@ impl Decoder for Table {
         taken.map_err(|bad| TraceError::Content {
             file: source.file().to_owned(),
             place: format!("row {} (the first is row 0)", first_row + bad.row as u64),
-            reason: format!("column `{}` {}; repair or remove the row", bad.column, bad.reason),
+            reason: format!("column `{}` {}; repair or remove the row", bad.column, bad.reason)
+                .into(),
         })?;
         report_progress(source, output.report.records, self.total_rows);
         Ok(true)

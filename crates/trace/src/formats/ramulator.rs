@@ -133,7 +133,7 @@ fn write_entry(entry: &Entry, line: &mut Vec<u8>) -> Result<(), &'static str> {
         (Op::Write, Some(Op::Read)) => append(line, format_args!(" {address}")),
         (Op::Write, _) => {
             Err("writes without a read before it, and ramulator has only write-backs that \
-             reads cause; choose another format, or reads with --only reads")
+                 reads cause; choose another format, or take only the reads")
         }
     }
 }

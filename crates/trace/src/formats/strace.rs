@@ -291,7 +291,7 @@ impl Log {
             return Err(Fault::Trace(format!(
                 "calls that began and did not end have more than {LIMIT_UNFINISHED_BYTES} bytes; \
                  take a part of the log"
-            )));
+            ).into()));
         }
         if makes_a_thread(begun_call(text).0) {
             self.forking.push(thread);

@@ -116,7 +116,7 @@ fn open(source: &mut Source, _output: &mut Output) -> Result<Box<dyn Decoder>, T
             place: "byte 0".to_owned(),
             reason: "there is no vscsi record of version 1 or 2; \
                      name another format or leave it out"
-                .to_owned(),
+                .into(),
         });
     };
     records::decoder(Vscsi { layout }, 0, source)

@@ -84,8 +84,7 @@ impl<'a> ColumnReader<'a> {
                 return Err(TraceError::Content {
                     file: Self::FORMAT.to_owned(),
                     place: format!("row {} (the first is row 0)", self.next_row),
-                    reason: "the request runs past the end of the 64-bit address space; correct its address or size"
-                        .to_owned(),
+                    reason: "the request runs past the end of the 64-bit address space; correct its address or size".into(),
                 });
             }
             Some(_) => batch.push(request),

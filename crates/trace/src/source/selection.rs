@@ -13,6 +13,7 @@ use crate::event::{Action, Event};
 use crate::reader::Reader;
 use crate::report::{ReadReport, grouped};
 use crate::request::{Op, Request};
+use clockhand_quantity::{Sentence, option};
 
 /// Which requests of a trace are wanted; the default is all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,7 +43,10 @@ impl Selection {
             "reads" => Ok(Op::Read),
             "writes" => Ok(Op::Write),
             _ => Err(TraceError::Selection {
-                reason: format!("--only {text:?} is unknown; give reads, writes or anonymous"),
+                sentence: Sentence::new(
+                    option("only") + format!(" {text:?} is unknown"),
+                    "give reads, writes or anonymous",
+                ),
             }),
         }
     }
@@ -59,8 +63,9 @@ impl Selection {
             (!range.is_empty()).then_some(range)
         };
         text.split(',').map(range).collect::<Option<_>>().ok_or_else(|| TraceError::Selection {
-            reason: format!(
-                "--streams {text:?} is no list of stream numbers; give numbers and ranges such as 0,3-5"
+            sentence: Sentence::new(
+                option("streams") + format!(" {text:?} is no list of stream numbers"),
+                "give numbers and ranges such as 0,3-5",
             ),
         })
     }

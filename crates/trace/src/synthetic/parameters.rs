@@ -5,6 +5,7 @@ use super::random::Share;
 use super::recipes::recipe_names;
 use crate::error::TraceError;
 use crate::quantity;
+use clockhand_quantity::{Sentence, Text, command};
 
 /// Every pattern takes these.
 const OF_ALL: [&str; 8] =
@@ -53,9 +54,10 @@ fn unknown_pattern(name: &str) -> TraceError {
         Some(known) => format!(" (did you mean {known:?}?)"),
         None => String::new(),
     };
-    TraceError::recipe(format!(
-        "there is no pattern named {name:?}{hint}; use one of {}, or a recipe of: clockhand trace synthesize --list",
-        patterns.join(", ")
+    TraceError::recipe(Sentence::new(
+        format!("there is no pattern named {name:?}{hint}"),
+        Text::from(format!("use one of {}, or a recipe of: ", patterns.join(", ")))
+            + command("clockhand trace synthesize --list"),
     ))
 }
 

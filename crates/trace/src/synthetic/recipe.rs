@@ -9,6 +9,7 @@ use super::pattern::Phase;
 use super::recipe_file::RecipeFile;
 use super::recipes::named_recipe;
 use crate::error::TraceError;
+use clockhand_quantity::{Sentence, Text, option};
 
 /// Everything that decides what the requests of a synthetic trace are.
 ///
@@ -66,9 +67,10 @@ impl Recipe {
             Some(text) => requests(text)?,
             None => {
                 phases.iter().map(|phase| phase.requests).sum::<Option<u64>>().ok_or_else(|| {
-                    TraceError::recipe(
-                        "the number of requests is not given; add it, such as --requests 20M",
-                    )
+                    TraceError::recipe(Sentence::new(
+                        "the number of requests is not given",
+                        Text::from("add it, such as ") + option("requests") + " 20M",
+                    ))
                 })?
             }
         };
@@ -124,17 +126,18 @@ impl fmt::Display for Recipe {
 
 fn seed(text: &str) -> Result<u64, TraceError> {
     text.parse().map_err(|_| {
-        TraceError::recipe(format!(
-            "--seed {text} is out of range; give a whole number from 0 to {}",
-            u64::MAX
+        TraceError::recipe(Sentence::new(
+            option("seed") + format!(" {text} is out of range"),
+            format!("give a whole number from 0 to {}", u64::MAX),
         ))
     })
 }
 
 fn requests(text: &str) -> Result<u64, TraceError> {
     parse_requests(text).ok_or_else(|| {
-        TraceError::recipe(format!(
-            "--requests {text} is no number of requests from 1 to 1000G; give one such as 20M"
+        TraceError::recipe(Sentence::new(
+            option("requests") + format!(" {text} is no number of requests from 1 to 1000G"),
+            "give one such as 20M",
         ))
     })
 }

@@ -53,14 +53,14 @@ impl RecipeFile {
             TraceError::Content { file: file.to_owned(), place: format!("line {line}"), reason }
         };
         if let Some(place) = deep_toml_key(text) {
-            return Err(content(place, "a key has more than a hundred parts".to_owned()));
+            return Err(content(place, "a key has more than a hundred parts".into()));
         }
         let parsed: Self = toml::from_str(text).map_err(|error| {
             let reason = format!(
                 "{}; a recipe has pattern and, if wanted, requests, seed, arrivals, summary, stands_for",
                 plain_toml_message(error.message())
             );
-            content(error.span().map_or(0, |span| span.start), reason)
+            content(error.span().map_or(0, |span| span.start), reason.into())
         })?;
         Ok(Self { name: Some(name), ..parsed })
     }

@@ -79,7 +79,7 @@ impl EventTextWriter {
             self.event(&event, objects).map_err(|reason| TraceError::Unwritable {
                 file: self.unfinished.path().display().to_string(),
                 index: self.written_events,
-                reason: reason.to_owned(),
+                reason: reason.into(),
             })?;
             self.written_events += 1;
             if self.buffer.len() >= BUFFER_BYTES {

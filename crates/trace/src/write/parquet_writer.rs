@@ -163,7 +163,7 @@ impl ParquetWriter {
         });
         if let Some((index, reason)) = misfit {
             let file = self.unfinished.path().display().to_string();
-            return Err(TraceError::Unwritable { file, index, reason: reason.to_owned() });
+            return Err(TraceError::Unwritable { file, index, reason: reason.into() });
         }
         let mut left = requests;
         while !left.is_empty() {

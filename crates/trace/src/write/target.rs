@@ -7,6 +7,7 @@ use crate::error::TraceError;
 use crate::formats::formats;
 use crate::request::Op;
 use crate::write::sink::Compression;
+use clockhand_quantity::{Text, option};
 
 /// A format that traces can be written in. Some formats have two versions, each a target.
 #[derive(Clone, Copy, Debug)]
@@ -268,7 +269,7 @@ pub fn find_target(name: &str) -> Result<&'static Target, TraceError> {
     format
         .targets
         .first()
-        .ok_or_else(|| not_writable(format!("{name} traces can be read and not written")))
+        .ok_or_else(|| not_writable(format!("{name} traces can be read and not written").into()))
 }
 
 /// The target that the ending of a file name means, a compression behind it aside.
@@ -287,11 +288,11 @@ pub fn target_of_path(path: &Path) -> Result<&'static Target, TraceError> {
         } else {
             format!("{file}: the ending .{ending} tells no format that can be written")
         };
-        not_writable(format!("{what}; name it with --to"))
+        not_writable(Text::from(what) + "; name it with " + option("to"))
     })
 }
 
-fn not_writable(reason: String) -> TraceError {
+fn not_writable(reason: Text) -> TraceError {
     let writable = targets().map(|target| target.name).collect::<Vec<_>>().join(", ");
     TraceError::NotWritable { reason, writable }
 }

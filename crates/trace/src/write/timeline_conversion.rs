@@ -142,7 +142,7 @@ impl Timeline<'_> {
     fn check(&self, taken: Result<(), Fault>, at_byte: u64) -> Result<(), TraceError> {
         let reason = match taken {
             Ok(()) => return Ok(()),
-            Err(Fault::Record(reason)) => format!("a line {reason}; capture again"),
+            Err(Fault::Record(reason)) => format!("a line {reason}; capture again").into(),
             Err(Fault::Trace(reason)) => reason,
         };
         let file = self.path.display().to_string();

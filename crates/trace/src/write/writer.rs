@@ -1,7 +1,6 @@
 //! The driver of all writers: checks what a format can hold, splits and cuts where it must, counts
 //! what is lost, and writes beside the file's place.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -16,6 +15,7 @@ use crate::write::parquet_writer::{OBJECTS_KEY, OptionalColumns, ParquetWriter, 
 use crate::write::sink::{Compression, Sink};
 use crate::write::target::{Encoding, Entry, Head, Target, WriteEntry};
 use crate::write::unfinished::Unfinished;
+use clockhand_quantity::{Text, option};
 use streams::Streams;
 
 /// The options of writing a trace.
@@ -73,7 +73,8 @@ impl TraceWriter {
                     return Err(TraceError::NotWritable {
                         reason: format!(
                             "{file}: Parquet is compressed inside; leave the second ending out"
-                        ),
+                        )
+                        .into(),
                         writable: "parquet, or as compressed text in other formats".to_owned(),
                     });
                 }
@@ -282,7 +283,7 @@ impl EntryWriter {
             self.request(request, stream_names).map_err(|reason| TraceError::Unwritable {
                 file: self.unfinished.path().display().to_string(),
                 index: self.requests,
-                reason: reason.into_owned(),
+                reason,
             })?;
             self.requests += 1;
             if self.buffer.len() >= BUFFER_BYTES {
@@ -359,13 +360,12 @@ impl EntryWriter {
             )
         })?;
         if time_ns / field.unit_ns > field.highest {
-            return Err(format!(
-                "is {} {} after the first, more than {} can hold; convert fewer with --limit",
+            return Err(Text::from(format!(
+                "is {} {} after the first, more than {} can hold; convert fewer with ",
                 time_ns / field.unit_ns,
                 field.unit,
                 self.target.name
-            )
-            .into());
+            )) + option("limit"));
         }
         self.losses.out_of_order += u64::from(time_ns < self.previous_time_ns);
         self.previous_time_ns = time_ns;
@@ -393,12 +393,12 @@ impl EntryWriter {
         }
         let unit_bytes = extent.address_unit;
         if !self.widen {
-            return Err(format!(
+            return Err(Text::from(format!(
                 "begins at byte {} and has {} bytes, and {} counts in units of {unit_bytes} bytes; \
-                 widen such requests with --widen, or choose a format that counts bytes",
+                 widen such requests with ",
                 request.address, request.bytes, self.target.name
-            )
-            .into());
+            )) + option("widen")
+                + ", or choose a format that counts bytes");
         }
         self.losses.widened += 1;
         let first = request.address & !(unit_bytes - 1);
@@ -474,4 +474,4 @@ impl EntryWriter {
 }
 
 /// Why a request cannot be written, as the end of a sentence.
-type Reason = Cow<'static, str>;
+type Reason = Text;

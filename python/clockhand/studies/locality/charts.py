@@ -14,23 +14,17 @@ from clockhand.studies.locality.panels import BOTH, BY_FREQUENCY, READS, WRITES,
 
 OVER_TIME = OverTime(
     measures=(
-        (
-            Measure("pages", "pages", "Pages in the interval",
-                    "Distinct pages that its references go to.", Kind.NUMBER),
-            pl.col("pages"),
-        ),
-        (
-            Measure("new-pages", "new_pages", "New pages in the interval",
-                    "Pages that no reference went to before: where phases begin.", Kind.NUMBER),
-            pl.col("new_pages"),
-        ),
-        (
-            Measure("writes", "write_share", "Writes",
-                    "Share of the interval's references.", Kind.SHARE),
-            pl.col("write_references") / pl.col("references"),
-        ),
+        Measure("pages", "pages", "Pages in the interval",
+                "Distinct pages that its references go to.", Kind.NUMBER),
+        Measure("new-pages", "new_pages", "New pages in the interval",
+                "Pages that no reference went to before: where phases begin.", Kind.NUMBER),
+        Measure("writes", "write_share", "Writes",
+                "Share of the interval's references.", Kind.SHARE),
     ),
     distinguished_by=("page_bytes",),
+    computed={
+        "write_share": pl.col("write_references") / pl.col("references"),
+    },
 )  # fmt: skip
 """What the table of intervals shows."""
 

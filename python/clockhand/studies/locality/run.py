@@ -22,6 +22,7 @@ from clockhand.studies.locality.tables import (
 )
 from clockhand.study.calls import asks, in_python
 from clockhand.study.columns import ColumnParts, Part
+from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import Facts
 from clockhand.study.progress import Watch
 from clockhand.study.run import Options, Ran, Study, called
@@ -130,13 +131,15 @@ class Locality(Reported):
 
     def _check(self, name: str) -> None:
         if name not in KINDS:
-            raise _engine.UsageError(f"--rows {name!r} is unknown; give one of {', '.join(KINDS)}")
+            raise UsageError(
+                option("rows") + f" {name!r} is unknown", f"give one of {', '.join(KINDS)}"
+            )
         summary = self._found("summary")
         is_sampled = self.summary.is_empty() if summary is None else not summary.parts
         if name not in ("miss-curve", "intervals") and is_sampled:
-            raise _engine.UsageError(
-                f"--rows {name} needs the whole trace; leave out --sample, or give "
-                "--rows miss-curve"
+            raise UsageError(
+                option("rows") + f" {name} needs the whole trace",
+                "leave out " + option("sample") + ", or give " + option("rows") + " miss-curve",
             )
 
     def _leading(self) -> "pl.DataFrame":
@@ -178,7 +181,7 @@ def _analysed(
     A dataset keeps the tables in its cells; otherwise they stand beside the rows.
     """
     if not sources:
-        raise _engine.UsageError("no trace is given; add a file")
+        raise UsageError("no trace is given", "add a file")
     page_bytes = _engine.parse_page_bytes(options["page_size"])
     rows, traces, devices = [], [], []
     parts: dict[str, list[Part]] = {name: [] for name in KINDS}

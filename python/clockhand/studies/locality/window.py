@@ -8,6 +8,7 @@ from typing import Any, Unpack, cast
 import polars as pl
 
 from clockhand import _engine
+from clockhand.study.errors import UsageError
 from clockhand.study.facts import Facts, equivalent_command
 from clockhand.study.progress import Watch
 from clockhand.study.run import reading_warnings, run_facts, trace_facts
@@ -78,7 +79,7 @@ def predict_window(
     page_bytes = _engine.parse_page_bytes(str(page_size))
     trace_sources = sources(traces, watch=watch, **reading)
     if not trace_sources:
-        raise _engine.UsageError("no trace is given; add a file")
+        raise UsageError("no trace is given", "add a file")
     sizes: dict[str, Any] = {"frames": None if frames is None else str(frames), "memory": memory}
     options: dict[str, Any] = {"device": os.fspath(device)}
     results = [

@@ -29,23 +29,18 @@ if TYPE_CHECKING:
 
 OVER_TIME = OverTime(
     measures=(
-        (
-            Measure("hit-ratio", "hit_ratio", "Hit ratio",
-                    "Share of the interval's references that were in memory.", Kind.SHARE),
-            pl.col("hit_ratio"),
-        ),
-        (
-            Measure("io-time", "io_time_per_reference_us", "I/O time per reference (µs)",
-                    "Mean of the interval; lower is better.", Kind.NUMBER),
-            pl.col("io_time_us") / pl.col("references"),
-        ),
-        (
-            Measure("write-ios", "writes_per_reference", "Pages written per reference",
-                    "Mean of the interval; lower is better.", Kind.NUMBER),
-            pl.col("write_ios") / pl.col("references"),
-        ),
+        Measure("hit-ratio", "hit_ratio", "Hit ratio",
+                "Share of the interval's references that were in memory.", Kind.SHARE),
+        Measure("io-time", "io_time_per_reference_us", "I/O time per reference (µs)",
+                "Mean of the interval; lower is better.", Kind.NUMBER),
+        Measure("write-ios", "writes_per_reference", "Pages written per reference",
+                "Mean of the interval; lower is better.", Kind.NUMBER),
     ),
     distinguished_by=("policy", "frames", "page_bytes", "device"),
+    computed={
+        "io_time_per_reference_us": pl.col("io_time_us") / pl.col("references"),
+        "writes_per_reference": pl.col("write_ios") / pl.col("references"),
+    },
 )  # fmt: skip
 """What the rows of intervals show."""
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from clockhand import _engine
-from clockhand._engine import UsageError
 from clockhand.report.canvas import Spec
 from clockhand.report.words import percent
 from clockhand.studies.pages.run import SCHEMA
 from clockhand.study.calls import READING, in_python
 from clockhand.study.drawing import check_drawing
+from clockhand.study.errors import UsageError, option
 from clockhand.study.limits import MAXIMUM_FRAMES, MAXIMUM_JOBS, check_range
 from clockhand.study.options import joined
 from clockhand.study.phrases import all_of, one_of
@@ -185,9 +185,9 @@ def recommend(
         ClockhandError: the trace cannot be read.
     """
     if purpose not in PURPOSES:
-        raise UsageError(f"--for {purpose!r} is unknown; give {one_of(PURPOSES)}")
+        raise UsageError(option("for") + f" {purpose!r} is unknown", f"give {one_of(PURPOSES)}")
     if jobs is not None:
-        check_range("--jobs", jobs, 1, MAXIMUM_JOBS)
+        check_range("jobs", jobs, 1, MAXIMUM_JOBS)
     more = _more(policies, purpose)
     question = _Question(
         frames=None if frames is None else str(frames),
@@ -214,7 +214,7 @@ def _more(policies: str | type | Sequence[str | type], purpose: str) -> list[str
         UsageError: one is unknown, a bound, must know the future, or cannot drive real memory.
     """
     can_be = _candidates(purpose)
-    more = [policy for policy in expanded("--policy", policies, can_be) if policy not in can_be]
+    more = [policy for policy in expanded("policy", policies, can_be) if policy not in can_be]
     _check_more(more, purpose)
     return list(dict.fromkeys(more))
 
@@ -231,9 +231,13 @@ def _check_more(more: Sequence[str], purpose: str) -> None:
         name = _engine.policy_name(policy)
         kinds = {entry["name"]: entry["kind"] for entry in _engine.policies()}
         if kinds.get(name, "bit-driven") not in wanted:
-            raise UsageError(f"--policy {policy} cannot be recommended; it is {kinds[name]}")
+            raise UsageError(
+                option("policy") + f" {policy} cannot be recommended", f"it is {kinds[name]}"
+            )
         if name not in kinds and purpose == "pager":
-            raise UsageError(f"--policy {policy} is in Python, which pages no real memory")
+            raise UsageError(
+                option("policy") + f" {policy} is in Python, which pages no real memory"
+            )
 
 
 def _candidates(purpose: str) -> list[str]:
@@ -258,7 +262,7 @@ class _Question:
             footprint_pages=footprint_pages,
         )
         if len(plan["cells"]) != 1:
-            raise UsageError("a recommendation is for one memory size; give one")
+            raise UsageError("a recommendation is for one memory size", "give one")
         return plan
 
     def _setting(self) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import polars as pl
 
-from clockhand import _engine
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import Reported
 from clockhand.studies.programs.findings import KERNEL, compared_device_reads, not_comparable
@@ -19,6 +18,7 @@ from clockhand.studies.programs.samples import Live
 from clockhand.studies.programs.streams import standard_input
 from clockhand.studies.programs.turns import COMPARED_SAMPLE_SCHEMA, COMPARISON_SCHEMA, Turns
 from clockhand.study.calls import in_python
+from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import PagedRunFacts
 from clockhand.study.limits import check_range
 from clockhand.study.selections import entries
@@ -81,7 +81,7 @@ def contenders(text: str) -> list[str]:
     Raises:
         UsageError: one is empty.
     """
-    return list(dict.fromkeys(entries("--compare", text)))
+    return list(dict.fromkeys(entries("compare", text)))
 
 
 @in_python(*OPTIONS, renamed={"compare": "policies", "swap_in_ram": "swap=None"})
@@ -121,12 +121,13 @@ def compare(
         ClockhandError: this machine refuses, or no process was paged.
     """
     settings = ProgramSettings.parse(options)
-    check_range("--repeat", repeat, 1, MOST_RUNS)
+    check_range("repeat", repeat, 1, MOST_RUNS)
     paged = [policy for policy in policies if policy != KERNEL]
     if not paged:
-        raise _engine.UsageError(
-            f"--compare names no policy, and the {KERNEL} gets as much memory as a policy uses; "
-            "add one, such as clock"
+        raise UsageError(
+            option("compare")
+            + f" names no policy, and the {KERNEL} gets as much memory as a policy uses",
+            "add one, such as clock",
         )
     planned = Planned.of(paged, settings)
     program = pageable(command)

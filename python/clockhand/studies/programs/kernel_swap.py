@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from clockhand._engine import ClockhandError
 from clockhand.studies.programs.interruption import uninterrupted
 from clockhand.studies.programs.memory_group import remove_leftover_groups
+from clockhand.study.errors import ClockhandError, option
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 SIGNATURE = b"SWAPSPACE2"
@@ -62,8 +62,8 @@ def kernel_swap(
     """
     if beside.exists() and not stat.S_ISREG(beside.stat().st_mode):
         raise ClockhandError(
-            f"{beside} is not an ordinary file, so there is no folder for the kernel's swap file; "
-            "give --swap a file"
+            f"{beside} is not an ordinary file, so there is no folder for the kernel's swap file",
+            "give " + option("swap") + " a file",
         )
     path = beside.with_name(NAME + secrets.token_hex(4))
     pages = 1 + -(-size_bytes // PAGE_BYTES)
@@ -158,7 +158,8 @@ def _empty_swap(path: Path, pages: int) -> BinaryIO:
     except OSError as error:
         raise ClockhandError(
             f"{path.parent}: the kernel's swap file of {pages:,} pages cannot be written "
-            f"({error.strerror}); make room, or give a --swap-limit"
+            f"({error.strerror})",
+            "make room, or give a " + option("swap-limit"),
         ) from error
 
 
@@ -191,7 +192,8 @@ def _failure(name: str, path: Path, *arguments: int) -> int:
 def _refused(name: str, path: Path, number: int) -> ClockhandError:
     reason = os.strerror(number)
     return ClockhandError(
-        f"{name} {path}: the kernel refuses ({reason}); run as root, with --swap on ext4 or xfs"
+        f"{name} {path}: the kernel refuses ({reason})",
+        "run as root, with " + option("swap") + " on ext4 or xfs",
     )
 
 

@@ -10,6 +10,7 @@ from typing import BinaryIO, NamedTuple
 
 from clockhand import _engine
 from clockhand.capture.programs import Program
+from clockhand.study.errors import ClockhandError, UsageError, option
 from clockhand.study.sizes import bytes_text
 
 # The fields of an ELF header of 64 bits that lead to its program headers (elf.h).
@@ -37,7 +38,7 @@ def check_machine() -> None:
     """
     obstacle = _engine.pager_obstacle()
     if obstacle is not None:
-        raise _engine.ClockhandError(obstacle)
+        raise ClockhandError(obstacle)
 
 
 def check_limits(address_space_bytes: int) -> None:
@@ -46,16 +47,16 @@ def check_limits(address_space_bytes: int) -> None:
     Raises:
         ClockhandError: they do not.
     """
-    for limit, option, limited in (
+    for limit, letter, limited in (
         (resource.RLIMIT_FSIZE, "f", "is a file in memory, and files may have"),
         (resource.RLIMIT_AS, "v", "is address space, of which a process may have"),
     ):
         largest, _ = resource.getrlimit(limit)
         if largest != resource.RLIM_INFINITY and largest < address_space_bytes:
-            raise _engine.ClockhandError(
+            raise ClockhandError(
                 f"what a process can have paged, {bytes_text(address_space_bytes)}, {limited} "
-                f"{bytes_text(largest)} at most; raise `ulimit -{option}`, or give a smaller "
-                "--address-space"
+                f"{bytes_text(largest)} at most",
+                f"raise `ulimit -{letter}`, or give a smaller " + option("address-space"),
             )
 
 
@@ -68,25 +69,28 @@ def pageable(command: Sequence[str]) -> Program:
     """
     program = Program.find(command)
     if program.machine != platform.machine():
-        raise _engine.UsageError(
+        raise UsageError(
             f"{program.path}: it is for {program.machine}, and this machine is a "
-            f"{platform.machine()}; only programs of this machine can be paged"
+            f"{platform.machine()}",
+            "only programs of this machine can be paged",
         )
     if program.is_privileged and os.geteuid() != 0:
-        raise _engine.UsageError(
-            f"{program.path}: it runs with the rights of its owner or group, so that no library "
-            "is preloaded into it; run a copy without these rights"
+        raise UsageError(
+            f"{program.path}: it runs with the rights of its owner or group, so that no "
+            "library is preloaded into it",
+            "run a copy without these rights",
         )
     if not _has_interpreter(program.executable):
-        raise _engine.UsageError(
-            f"{program.executable}: it is linked statically, so that no library can be preloaded "
-            "into it; link it with the C library as a shared one"
+        raise UsageError(
+            f"{program.executable}: it is linked statically, so that no library can be "
+            "preloaded into it",
+            "link it with the C library as a shared one",
         )
     sanitizer = _sanitizer(program.executable)
     if sanitizer is not None:
-        raise _engine.UsageError(
-            f"{program.executable}: it was built with {sanitizer}, whose heap cannot be paged; "
-            "build it without"
+        raise UsageError(
+            f"{program.executable}: it was built with {sanitizer}, whose heap cannot be paged",
+            "build it without",
         )
     return program
 

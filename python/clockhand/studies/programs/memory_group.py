@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from clockhand._engine import ClockhandError
 from clockhand.studies.programs.interruption import uninterrupted
+from clockhand.study.errors import ClockhandError
 
 SECONDS_TO_END = 10
 """How long killed processes and an emptied group may take to be gone."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from clockhand import _engine
 from clockhand.study.calls import Argument
+from clockhand.study.errors import UsageError, option
 from clockhand.study.limits import MAXIMUM_FRAMES, MAXIMUM_SEED, check_range
 from clockhand.study.options import Device
 from clockhand.study.sizes import bytes_text, parsed_bytes
@@ -94,27 +94,31 @@ class ProgramSettings:
         reserve = given["reserve"]
         if reserve is None:
             reserve = kept_frames(frames)
-        check_range("--reserve", reserve, 0, frames - 1)
+        check_range("reserve", reserve, 0, frames - 1)
         swap, limit = given["swap"], given["swap_limit"]
         read_ahead, predictors = _read_ahead(given["read_ahead"])
         if read_ahead is None:
             read_ahead = _frames_to_read_ahead(frames, reserve) if swap is not None else 0
-        check_range("--read-ahead", read_ahead, 0, frames - reserve - 1)
+        check_range("read-ahead", read_ahead, 0, frames - reserve - 1)
         bits = given["bits"]
         if bits not in ("mapped", "sensed"):
-            raise _engine.UsageError(f"--bits {bits!r} is unknown; give mapped or sensed")
+            raise UsageError(option("bits") + f" {bits!r} is unknown", "give mapped or sensed")
         emulate = given["emulate"]
         if emulate is not None and swap is not None:
-            raise _engine.UsageError(
-                f"--emulate {os.fspath(emulate)} is for pages that stay in RAM, and a swap file "
-                "has times of its own; give --swap-in-ram"
+            raise UsageError(
+                option("emulate")
+                + (
+                    f" {os.fspath(emulate)} is for pages that stay in RAM, and a swap file has "
+                    "times of its own"
+                ),
+                "give " + option("swap-in-ram"),
             )
         seed = given["seed"]
-        check_range("--seed", seed, 0, MAXIMUM_SEED)
+        check_range("seed", seed, 0, MAXIMUM_SEED)
         return cls(
             frames=frames,
             swap=None if swap is None else Path(swap),
-            swap_limit_bytes=None if limit is None else parsed_bytes("--swap-limit", limit),
+            swap_limit_bytes=None if limit is None else parsed_bytes("swap-limit", limit),
             reserve=reserve,
             read_ahead=read_ahead,
             predictors=predictors,
@@ -162,7 +166,7 @@ def _read_ahead(given: int | str | None) -> tuple[int | None, list[str] | None]:
     numbers = [int(word) for word in words if word.isdecimal()]
     names = [word for word in words if not word.isdecimal()]
     if len(numbers) > 1:
-        raise _engine.UsageError(f"--read-ahead {given}: give one number of frames")
+        raise UsageError(option("read-ahead") + f" {given}: give one number of frames")
     return next(iter(numbers), None), names or None
 
 
@@ -184,11 +188,12 @@ def _frames_to_read_ahead(frames: int, reserve: int) -> int:
 
 def _address_space(text: str) -> int:
     """Return the bytes that a process can have paged."""
-    size_bytes = parsed_bytes("--address-space", text)
+    size_bytes = parsed_bytes("address-space", text)
     if not PAGE_BYTES <= size_bytes <= LARGEST_ADDRESS_SPACE_BYTES:
         largest = bytes_text(LARGEST_ADDRESS_SPACE_BYTES)
-        raise _engine.UsageError(
-            f"--address-space {text} is out of range; give a size from 4 KiB to {largest}"
+        raise UsageError(
+            option("address-space") + f" {text} is out of range",
+            f"give a size from 4 KiB to {largest}",
         )
     return size_bytes
 
@@ -196,16 +201,17 @@ def _address_space(text: str) -> int:
 def _frames(memory: str | None, frames: int | None) -> int:
     """Return the frames of each process, at least one."""
     if (memory is None) == (frames is None):
-        raise _engine.UsageError(
-            "the memory size is given by --frames or by --memory; give one of them"
+        raise UsageError(
+            "the memory size is given by " + option("frames") + " or by " + option("memory"),
+            "give one of them",
         )
     if memory is None:
         assert frames is not None
-        check_range("--frames", frames, 1, MAXIMUM_FRAMES)
+        check_range("frames", frames, 1, MAXIMUM_FRAMES)
         return frames
     if "%" in memory:
-        raise _engine.UsageError(
-            f"--memory {memory}: a program's footprint is not known before it has run; "
-            "give a size such as 16MiB"
+        raise UsageError(
+            option("memory") + f" {memory}: a program's footprint is not known before it has run",
+            "give a size such as 16MiB",
         )
-    return max(1, parsed_bytes("--memory", memory) // PAGE_BYTES)
+    return max(1, parsed_bytes("memory", memory) // PAGE_BYTES)

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from clockhand import _engine
 from clockhand.studies.programs.options import PAGE_BYTES, ProgramSettings
+from clockhand.study.errors import UsageError, option
 from clockhand.study.own_policies import is_in_python
 from clockhand.study.policies import kind_of, name_of
 
@@ -46,7 +47,9 @@ class Planned:
         for policy in policies:
             kind = kind_of(policy) or _kind_of_own(policy)
             if kind != "bit-driven":
-                raise _engine.UsageError(f"--policy {policy}: {_why_not(kind)}; choose another")
+                raise UsageError(
+                    option("policy") + f" {policy}: {_why_not(kind)}", "choose another"
+                )
         resolved = {cell["policy"]: cell["policy_resolved"] for cell in plan["cells"]}
         facts = [{**policy, "resolved": resolved[policy["name"]]} for policy in plan["policies"]]
         return cls(facts, plan["device"])

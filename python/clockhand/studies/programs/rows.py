@@ -5,10 +5,10 @@ from typing import Any
 
 import polars as pl
 
-from clockhand import _engine
 from clockhand.capture.programs import Program
 from clockhand.studies.programs.options import PAGE_BYTES
 from clockhand.studies.programs.samples import Statistics
+from clockhand.study.errors import ClockhandError
 
 COUNTED = (
     "references",
@@ -87,7 +87,7 @@ def process_rows(statistics: Sequence[Statistics], policy: str, program: Program
         ClockhandError: there are none.
     """
     if not statistics:
-        raise _engine.ClockhandError(
+        raise ClockhandError(
             f"{program.path}: it ran, but none of its processes was paged; only programs that are "
             "linked with glibc and run without rights of their own take the library"
         )

@@ -12,7 +12,6 @@ from typing import Any, cast
 
 import polars as pl
 
-from clockhand import _engine
 from clockhand.capture.programs import Program
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import Reported
@@ -27,6 +26,7 @@ from clockhand.studies.programs.rows import disagreements, failures, other_bits,
 from clockhand.studies.programs.samples import Live, Samples, opened
 from clockhand.studies.programs.watched_program import Ended, run_program
 from clockhand.study.calls import in_python
+from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import PagedRunFacts, equivalent_command
 from clockhand.study.files import check_places
 from clockhand.study.progress import Watch
@@ -182,8 +182,9 @@ def run(
 def _record_place(record: str | os.PathLike[str]) -> Path:
     path = Path(record)
     if path.suffix != ".parquet":
-        raise _engine.UsageError(
-            f"--record {record}: the log is written as Parquet; end its name in .parquet"
+        raise UsageError(
+            option("record") + f" {record}: the log is written as Parquet",
+            "end its name in .parquet",
         )
     check_places([path])
     return path

@@ -6,7 +6,6 @@ from typing import Any
 
 import polars as pl
 
-from clockhand import _engine
 from clockhand.capture.programs import Program
 from clockhand.studies.programs.findings import KERNEL, device_reads
 from clockhand.studies.programs.kernel_swap import kernel_settings, kernel_swap
@@ -25,6 +24,7 @@ from clockhand.studies.programs.samples import COUNTS, Live, Moments, Samples, o
 from clockhand.studies.programs.streams import Output, RepeatedInput
 from clockhand.studies.programs.used import Used
 from clockhand.studies.programs.watched_program import Ended, run_program
+from clockhand.study.errors import ClockhandError, option
 from clockhand.study.sizes import bytes_text
 
 COMPARISON_SCHEMA: Mapping[str, type[pl.DataType]] = {
@@ -122,7 +122,7 @@ class Turns:
         if measures:
             try:
                 self._library = library_memory(policies[0], self._planned, self._settings)
-            except _engine.ClockhandError as error:
+            except ClockhandError as error:
                 self._kernel_problem = str(error)
         turn = [*policies, KERNEL] if with_kernel else list(policies)
         turns = [(number, policy) for number in range(1, repeat + 1) for policy in turn]
@@ -159,7 +159,7 @@ class Turns:
                 try:
                     group = stack.enter_context(memory_group())
                     outside, before = OutsideMemory(group, self._library), group.join
-                except _engine.ClockhandError as error:
+                except ClockhandError as error:
                     self._kernel_problem = str(error)
             pager = started_pager(policy, self._planned, self._settings, record=None)
             samples = Samples(pager, stack.enter_context(opened(self._live)))
@@ -214,10 +214,11 @@ class Turns:
     def _run_in_kernel(self, number: int, tell: Callable[[str], None] | None) -> None:
         try:
             if self._kernel_problem is not None:
-                raise _engine.ClockhandError(self._kernel_problem)
+                raise ClockhandError(self._kernel_problem)
             if self._settings.swap is None:
-                raise _engine.ClockhandError(
-                    "the kernel needs a drive to swap to; give --swap FILE, not --swap-in-ram"
+                raise ClockhandError(
+                    "the kernel needs a drive to swap to",
+                    "give " + option("swap") + " FILE, not " + option("swap-in-ram"),
                 )
             with (
                 memory_group() as group,
@@ -225,7 +226,7 @@ class Turns:
             ):
                 row = self._swap_in(group, number)
             self.rows.append(row)
-        except _engine.ClockhandError as error:
+        except ClockhandError as error:
             self._kernel_problem = str(error)
             sentence = f"{KERNEL}: {error}"
             if sentence not in self.warnings:
@@ -261,10 +262,10 @@ class Turns:
         moments.add(ended.seconds, swapped)
         if group.kills():
             # The time until the program was killed says nothing of the program.
-            raise _engine.ClockhandError(
+            raise ClockhandError(
                 f"in run {number} the kernel killed the program (out of memory), because "
-                f"{bytes_text(self._limit_bytes)} were not enough for what cannot be swapped; give "
-                "more --memory"
+                f"{bytes_text(self._limit_bytes)} were not enough for what cannot be swapped",
+                "give more " + option("memory"),
             )
         if number == 1:
             self.samples += [

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO
 
-from clockhand._engine import ClockhandError
 from clockhand.studies.programs.interruption import LeftToProgram
+from clockhand.study.errors import ClockhandError
 
 SIGNAL_BASE = 128
 """A shell adds the number of the signal that ended a program."""

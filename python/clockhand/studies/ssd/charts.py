@@ -25,31 +25,16 @@ from clockhand.study.facts import printable
 
 OVER_TIME = OverTime(
     measures=(
-        (
-            Measure("waf", "waf", "Write amplification",
-                    "Pages programmed per page that the buffer wrote.", Kind.NUMBER),
-            pl.col("waf"),
-        ),
-        (
-            Measure("hit-ratio", "hit_ratio", "Hit ratio of the buffer",
-                    "Share of the interval's references.", Kind.SHARE),
-            pl.col("hit_ratio"),
-        ),
-        (
-            Measure("host-writes", "host_writes", "Pages written to flash",
-                    "By the buffer, in the interval.", Kind.NUMBER),
-            pl.col("host_writes"),
-        ),
-        (
-            Measure("iops", "iops", "Requests per second",
-                    "Completed in the interval, in timed runs.", Kind.NUMBER),
-            pl.col("iops"),
-        ),
-        (
-            Measure("read-p99", "read_p99_us", "Latency of reads, 99 % (µs)",
-                    "Of the interval, in timed runs.", Kind.NUMBER),
-            pl.col("read_p99_us"),
-        ),
+        Measure("waf", "waf", "Write amplification",
+                "Pages programmed per page that the buffer wrote.", Kind.NUMBER),
+        Measure("hit-ratio", "hit_ratio", "Hit ratio of the buffer",
+                "Share of the interval's references.", Kind.SHARE),
+        Measure("host-writes", "host_writes", "Pages written to flash",
+                "By the buffer, in the interval.", Kind.NUMBER),
+        Measure("iops", "iops", "Requests per second",
+                "Completed in the interval, in timed runs.", Kind.NUMBER),
+        Measure("read-p99", "read_p99_us", "Latency of reads, 99 % (µs)",
+                "Of the interval, in timed runs.", Kind.NUMBER),
     ),
     distinguished_by=("buffer", "ssd", "buffer_pages"),
 )  # fmt: skip

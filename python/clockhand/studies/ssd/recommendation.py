@@ -8,7 +8,6 @@ from typing import Any
 import polars as pl
 
 from clockhand import _engine
-from clockhand._engine import UsageError
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import Reported
 from clockhand.studies.ssd.recommendation_sentences import Sentences
@@ -16,6 +15,7 @@ from clockhand.studies.ssd.run import SsdRun, run_ssd
 from clockhand.studies.ssd.sizes import frontier_of, sizes_of, smallest_that_lives, table_of
 from clockhand.studies.ssd.time_findings import BASELINE
 from clockhand.study.calls import READING, RUN, arguments, in_python
+from clockhand.study.errors import UsageError, option
 from clockhand.study.knee import knee
 from clockhand.study.options import options_of
 from clockhand.study.policies import settings_of
@@ -125,12 +125,14 @@ def recommend_buffer(
         ClockhandError: the trace or the drive's file cannot be read.
     """
     if years is not None and not years > 0:
-        raise UsageError(f"--years {years} is no time to live; give a number above 0")
+        raise UsageError(option("years") + f" {years} is no time to live", "give a number above 0")
     if len(options_of("ssd")["arrivals"].checked(options.get("arrivals"))) > 1:
-        raise UsageError("a recommendation is for one kind of arrivals; give --arrivals once")
+        raise UsageError(
+            "a recommendation is for one kind of arrivals", "give " + option("arrivals") + " once"
+        )
     run: SsdRun = run_ssd(trace, buffers=candidates(buffers), ssds=ssd, drain=True, **options)
     if run.rows["ssd"].n_unique() > 1 or run.rows["trace"].n_unique() > 1:
-        raise UsageError("a recommendation is for one trace and one drive; give one of each")
+        raise UsageError("a recommendation is for one trace and one drive", "give one of each")
     return _answer(run, years)
 
 
@@ -141,9 +143,12 @@ def candidates(buffers: str | Sequence[str]) -> list[str]:
         UsageError: a pattern matches nothing, or no buffer is given.
     """
     names = [entry["name"] for entry in _engine.write_buffers()]
-    given = [text for text in expanded("--buffer", buffers, names) if text != "none"]
+    given = [text for text in expanded("buffer", buffers, names) if text != "none"]
     if not given:
-        raise UsageError("no write buffer is given; add --buffer NAME:total=SIZE, or leave it out")
+        raise UsageError(
+            "no write buffer is given",
+            "add " + option("buffer") + " NAME:total=SIZE, or leave it out",
+        )
     sized = [
         with_size
         for text in given

@@ -18,23 +18,17 @@ from clockhand.studies.tier.findings import BOUND, fast_alone_ns, offline_lines
 
 OVER_TIME = OverTime(
     measures=(
-        (
-            Measure("mean", "mean_ns", "Time per reference (ns)",
-                    "Mean of the interval: accesses, migrations and storage.", Kind.NUMBER),
-            pl.col("mean_ns"),
-        ),
-        (
-            Measure("fast-share", "fast_share", "References served by the fast tier",
-                    "Share of the interval's references.", Kind.SHARE),
-            pl.col("fast_share"),
-        ),
-        (
-            Measure("promotions", "promotions_per_reference", "Promotions per reference",
-                    "Of the interval.", Kind.NUMBER),
-            pl.col("promotions") / pl.col("references"),
-        ),
+        Measure("mean", "mean_ns", "Time per reference (ns)",
+                "Mean of the interval: accesses, migrations and storage.", Kind.NUMBER),
+        Measure("fast-share", "fast_share", "References served by the fast tier",
+                "Share of the interval's references.", Kind.SHARE),
+        Measure("promotions", "promotions_per_reference", "Promotions per reference",
+                "Of the interval.", Kind.NUMBER),
     ),
     distinguished_by=("policy", "promote", "fast_frames", "tiers", "page_bytes"),
+    computed={
+        "promotions_per_reference": pl.col("promotions") / pl.col("references"),
+    },
 )  # fmt: skip
 """What the rows of intervals show."""
 

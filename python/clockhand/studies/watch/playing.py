@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
-from clockhand import _engine
+from clockhand.study.errors import UsageError, option
 from clockhand.study.files import publish
 from clockhand.traces import Reading, Trace
 
@@ -19,11 +19,12 @@ PLAYER_HEIGHT = 720
 """Pixels of the frame in which a notebook shows the player."""
 
 
-def check_side_by_side(option: str, what: str, named: Sequence[str]) -> None:
+def check_side_by_side(option_name: str, what: str, named: Sequence[str]) -> None:
     """Refuse more than stand side by side on a page."""
     if len(named) > MAXIMUM_SIDE_BY_SIDE:
-        raise _engine.UsageError(
-            f"--{option} names {len(named)} {what}; give one, or two that stand side by side"
+        raise UsageError(
+            option(option_name) + f" names {len(named)} {what}",
+            "give one, or two that stand side by side",
         )
 
 

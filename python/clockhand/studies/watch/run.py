@@ -127,10 +127,10 @@ def watch_policies(
         UsageError: something is unknown, out of range or contradictory.
         ClockhandError: the trace cannot be read.
     """
-    check_range("--frames", frames, 1, MAXIMUM_FRAMES)
+    check_range("frames", frames, 1, MAXIMUM_FRAMES)
     given, running, reading = parted(options)
     settings = {name: options_of("pages")[name].checked(given.get(name)) for name in OPTIONS}
-    policies = expanded("--policy", policies, names_of("policies"))
+    policies = expanded("policy", policies, names_of("policies"))
     check_side_by_side("policy", "policies", policies)
     seed = settings.pop("seed")
     page_bytes = _engine.parse_page_bytes(settings.pop("page_size"))

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use clockhand_policy::Ratio;
+use clockhand_quantity::Text;
 
 use crate::SimError;
 
@@ -25,12 +26,13 @@ impl Effort {
     /// # Errors
     ///
     /// A sentence with the allowed range; `what` is what was given, up to the value.
-    pub fn parse(what: &str, seconds: &str) -> Result<Self, SimError> {
+    pub fn parse(what: impl Into<Text>, seconds: &str) -> Result<Self, SimError> {
         let ratio = Ratio::from_str(seconds).ok().filter(|&ratio| ratio <= Self::LARGEST);
         ratio.map(Effort).ok_or_else(|| {
-            SimError::Usage(format!(
-                "{what}{seconds} is out of range; it takes seconds per memory size, such as 2 or 0.5, from 0 to 3600"
-            ))
+            SimError::usage(
+                what.into() + format!("{seconds} is out of range"),
+                "it takes seconds per memory size, such as 2 or 0.5, from 0 to 3600",
+            )
         })
     }
 
@@ -56,6 +58,8 @@ impl fmt::Display for Effort {
 
 #[cfg(test)]
 mod tests {
+    use clockhand_quantity::option;
+
     use super::*;
 
     #[test]
@@ -70,7 +74,7 @@ mod tests {
     #[test]
     fn what_is_no_number_of_seconds_is_refused() {
         for text in ["", "-1", "x", "3601", "1e3", "1/0"] {
-            let error = Effort::parse("--bound-effort ", text).unwrap_err().to_string();
+            let error = Effort::parse(option("bound-effort") + " ", text).unwrap_err().to_string();
             assert!(
                 error.starts_with(&format!("--bound-effort {text} is out of range; ")),
                 "{error}"

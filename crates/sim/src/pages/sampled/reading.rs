@@ -1,5 +1,6 @@
 //! Reads a trace into samples of its pages; the trace itself is counted and not kept.
 
+use clockhand_quantity::option;
 use clockhand_trace::{Folding, Op, PageCounter, PageViewBuilder, Request, TraceError};
 
 use super::REPLICATES;
@@ -160,8 +161,9 @@ impl Followers {
         let finished: Result<Vec<_>, TraceError> =
             self.builders.into_iter().map(replicate).collect();
         finished.map_err(|error| match error {
-            TraceError::NoReference => SimError::Usage(
-                "--sample follows none of the trace's pages; give a larger sample".to_owned(),
+            TraceError::NoReference => SimError::usage(
+                option("sample") + " follows none of the trace's pages",
+                "give a larger sample",
             ),
             other => other.into(),
         })

@@ -1,5 +1,6 @@
 //! When requests arrive.
 
+use clockhand_quantity::{Text, option};
 use std::str::FromStr;
 
 use clockhand_device::Exact;
@@ -46,10 +47,7 @@ impl FromStr for TimedArrivals {
             _ => None,
         };
         arrivals.ok_or_else(|| {
-            SimError::Usage(format!(
-                "--arrivals {text:?} is unknown; give trace, trace:SPEED, rate:X with X requests a second, or closed:Q with \
-                 Q from 1"
-            ))
+            SimError::usage(option("arrivals") + format!(" {text:?} is unknown"), "give trace, trace:SPEED, rate:X with X requests a second, or closed:Q with Q from 1")
         })
     }
 }
@@ -133,10 +131,12 @@ impl ArrivalTimes {
         if self.of(u64::from(repetitions) - 1, requests - 1) < LATEST_NS {
             return Ok(());
         }
-        Err(SimError::Usage(format!(
-            "{trace}: its last request would arrive after more than {LATEST_YEARS} years; give --arrivals a higher speed or \
-             rate, or fewer repetitions"
-        )))
+        Err(SimError::usage(
+            format!("{trace}: its last request would arrive after more than {LATEST_YEARS} years"),
+            Text::from("give ")
+                + option("arrivals")
+                + " a higher speed or rate, or fewer repetitions",
+        ))
     }
 
     /// At these times, this many times as fast.
@@ -175,10 +175,7 @@ pub(in crate::ssd) fn arrival_times(
         }
         TimedArrivals::Trace(speed) => {
             let mut times_ns = in_order(list).ok_or_else(|| {
-                SimError::Usage(format!(
-                    "{trace}: the trace has no times of its own, so requests cannot arrive by them; give --arrivals closed:Q \
-                     or rate:X"
-                ))
+                SimError::usage(format!("{trace}: the trace has no times of its own, so requests cannot arrive by them"), Text::from("give ") + option("arrivals") + " closed:Q or rate:X")
             })?;
             check_order(trace, &mut times_ns, clamps_times)?;
             Ok(ArrivalTimes::at(&times_ns, speed))
@@ -210,11 +207,13 @@ fn check_order(trace: &str, times_ns: &mut [u64], clamps: bool) -> Result<(), Si
         let (before, time) = (times_ns[index - 1], times_ns[index]);
         if time < before {
             if !clamps {
-                return Err(SimError::Usage(format!(
-                    "{trace}: request {} comes at {time} ns, before request {index} at {before} ns; sort the trace, or add \
-                     --clamp-times",
-                    index + 1
-                )));
+                return Err(SimError::usage(
+                    format!(
+                        "{trace}: request {} comes at {time} ns, before request {index} at {before} ns",
+                        index + 1
+                    ),
+                    Text::from("sort the trace, or add ") + option("clamp-times"),
+                ));
             }
             times_ns[index] = before;
         }

@@ -1,5 +1,6 @@
 //! Reads a table of which the user names the columns.
 
+use clockhand_quantity::{Text, option};
 use memchr::memchr2;
 
 use super::fields::{Fields, Separator};
@@ -86,10 +87,10 @@ impl Named {
     }
 
     /// Finds the columns by the names in the header.
-    fn find(&self, names: &[String]) -> Result<Vec<Wanted>, String> {
+    fn find(&self, names: &[String]) -> Result<Vec<Wanted>, Text> {
         let Notation { op, place: addressed, size, time, stream, lifetime, .. } = &self.notation;
         let mut wanted = Vec::new();
-        let mut want = |column: &Column, what: What| -> Result<(), String> {
+        let mut want = |column: &Column, what: What| -> Result<(), Text> {
             wanted.push(Wanted { column: place(column, names)?, what });
             Ok(())
         };
@@ -425,7 +426,7 @@ impl<'a> Walk<'a> {
 
 const SHORT_FIELD_BYTES: usize = 24;
 
-fn place(column: &Column, names: &[String]) -> Result<usize, String> {
+fn place(column: &Column, names: &[String]) -> Result<usize, Text> {
     match &column.place {
         Place::Number(number) => Ok(number - 1),
         Place::Name(wanted) => {
@@ -433,10 +434,10 @@ fn place(column: &Column, names: &[String]) -> Result<usize, String> {
             let found =
                 exact.or_else(|| names.iter().position(|name| name.eq_ignore_ascii_case(wanted)));
             found.ok_or_else(|| {
-                format!(
-                    "there is no column {wanted:?}, only {}; correct --trace-format",
+                Text::from(format!(
+                    "there is no column {wanted:?}, only {}; correct ",
                     names.join(", ")
-                )
+                )) + option("trace-format")
             })
         }
     }

@@ -34,7 +34,7 @@ pub(super) fn column<'a>(
 pub(super) fn fault_text(fault: Fault) -> Cow<'static, str> {
     match fault {
         Fault::Record(reason) => reason,
-        Fault::Trace(reason) => Cow::Owned(reason),
+        Fault::Trace(reason) => Cow::Owned(reason.to_string()),
     }
 }
 

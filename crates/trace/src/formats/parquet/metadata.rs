@@ -33,7 +33,7 @@ pub(super) fn take_address_space(
         Some(text) => Some(AnonymousPages::parse(&text).ok_or_else(|| TraceError::Content {
             file: source.file().to_owned(),
             place: format!("metadata {ANONYMOUS_PAGES_KEY:?}"),
-            reason: "it holds no ascending ranges of pages; capture the trace again".to_owned(),
+            reason: "it holds no ascending ranges of pages; capture the trace again".into(),
         })?),
         None => None,
     };
@@ -54,8 +54,7 @@ pub(super) fn take_objects(source: &Source, report: &mut ReadReport) -> Result<(
             return Err(TraceError::Content {
                 file: source.file().to_owned(),
                 place: format!("metadata {OBJECTS_KEY:?}"),
-                reason: "it does not number the streams from 0 on; convert the trace again"
-                    .to_owned(),
+                reason: "it does not number the streams from 0 on; convert the trace again".into(),
             });
         }
         kinds.push(kind.and_then(ObjectKind::of_name));

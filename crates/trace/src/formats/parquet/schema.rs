@@ -43,7 +43,7 @@ pub(super) fn find_columns(
     let refused = |place: String, reason: String| TraceError::Content {
         file: source.file().to_owned(),
         place,
-        reason,
+        reason: reason.into(),
     };
     let names = schema.fields().iter().map(|field| Cow::Borrowed(field.name().as_str()));
     let mut columns =

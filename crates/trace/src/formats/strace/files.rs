@@ -55,9 +55,9 @@ impl Files {
             return Ok(file);
         }
         if self.files.len() == LIMIT_FILES {
-            return Err(Fault::Trace(format!(
-                "the log opens more than {LIMIT_FILES} files; take a part of it"
-            )));
+            return Err(Fault::Trace(
+                format!("the log opens more than {LIMIT_FILES} files; take a part of it").into(),
+            ));
         }
         let file = FileNumber(self.files.len() as u32);
         let names = u32::from(!note.is_deleted);

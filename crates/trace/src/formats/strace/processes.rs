@@ -209,7 +209,7 @@ impl Processes {
             return Err(Fault::Trace(format!(
                 "the processes of the log have more than {LIMIT_ENTRIES} open files and mappings at once; \
                  take a part of it"
-            )));
+            ).into()));
         }
         Ok(())
     }

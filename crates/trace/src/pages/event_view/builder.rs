@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use clockhand_quantity::{Text, option};
 use rustc_hash::FxHashMap;
 
 use super::{
@@ -317,7 +318,7 @@ impl EventViewBuilder {
             return Err(TraceError::too_much_memory(
                 "the trace",
                 &format!("its references to pages of {page_bytes} bytes take"),
-                "take a part with --limit or larger pages",
+                Text::from("take a part with ") + option("limit") + " or larger pages",
                 self.memory_limit_bytes,
             ));
         }

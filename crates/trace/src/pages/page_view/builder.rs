@@ -16,6 +16,7 @@ use crate::pages::run_stream::{RunSink, RunStream, run_stream};
 use crate::pages::scratch::ScratchColumn;
 use crate::progress::{Phase, Progress};
 use crate::request::{Op, Request};
+use clockhand_quantity::{Text, option};
 
 /// Makes a [`PageView`] in one pass; several builders can share the pass.
 pub struct PageViewBuilder {
@@ -309,7 +310,7 @@ impl PageViewBuilder {
             true => Err(TraceError::too_much_memory(
                 "the trace",
                 &format!("its references to pages of {} bytes take", 1_u64 << self.page_shift),
-                "take a part with --limit or larger pages",
+                Text::from("take a part with ") + option("limit") + " or larger pages",
                 self.memory_limit_bytes,
             )),
         }

@@ -186,7 +186,7 @@ impl StreamFile {
         TraceError::Content {
             file: self.path.display().to_string(),
             place: format!("byte {}", self.at_byte),
-            reason: reason.to_owned(),
+            reason: reason.into(),
         }
     }
 }

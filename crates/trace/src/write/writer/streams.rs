@@ -1,5 +1,6 @@
 //! Names the streams of a trace in the written file.
 
+use clockhand_quantity::{Text, option};
 use rustc_hash::FxHashMap;
 
 use super::Reason;
@@ -42,23 +43,20 @@ impl Streams {
         let name = match target.streams {
             StreamField::None => {
                 if let Some(first) = self.last {
-                    return Err(format!(
+                    return Err(Text::from(format!(
                         "is of stream {stream} and those before of stream {first}, and {} has no streams; \
-                         choose one with --streams",
+                         choose one with ",
                         target.name
-                    )
-                    .into());
+                    )) + option("streams"));
                 }
                 String::new()
             }
             StreamField::Numbers { highest } => {
                 if stream > highest {
-                    return Err(format!(
-                        "is of stream {stream} and {} has streams up to {highest}; choose others \
-                         with --streams",
+                    return Err(Text::from(format!(
+                        "is of stream {stream} and {} has streams up to {highest}; choose others with ",
                         target.name
-                    )
-                    .into());
+                    )) + option("streams"));
                 }
                 String::new()
             }
