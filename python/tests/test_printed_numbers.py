@@ -119,12 +119,18 @@ def kept_results(paper: str, folder: str) -> dict[str, pl.DataFrame | Measured]:
     """The values that judge a paper's claims, from its kept tables."""
     if paper == "craw":
         names = ["rows", "locality", "areas", "overheads"]
-        names += ["flushed"] if (RESULTS / folder / "flushed.csv").exists() else []
-        return {name: table(f"{folder}/{name}", infer_schema_length=None) for name in names}
+        names += ["flushed", "anonymous", "anonymous_flushed"]
+        files = {name: f"{folder}/{name.replace('_', '-')}" for name in names}
+        return {
+            name: table(file, infer_schema_length=None)
+            for name, file in files.items()
+            if (RESULTS / f"{file}.csv").exists()
+        }
     if paper == "clock-dnv":
         return {"rows": table("clock-dnv/rows", schema_overrides=SSD_SCHEMA).with_columns(FAMILY)}
     if paper == "cflru":
         names = ["swap", "swap_flushed", "buffers", "buffers_flushed", "kernels"]
+        names += ["timeline", "timeline_flushed"]
         files = {name: name.replace("_", "-") for name in names}
         return {
             name: table(f"cflru/{file}", infer_schema_length=None) for name, file in files.items()
@@ -146,8 +152,11 @@ def test_claims_follow_from_the_kept_counts(folder: str) -> None:
 
 @pytest.mark.parametrize("paper", ["craw", "cflru", "scm", "clock-dnv"])
 def test_every_claim_is_judged_by_what_the_experiment_asks(paper: str) -> None:
-    experiment = read_paper_experiment(paper, ROOT / f"experiments/{paper}/experiment.toml")
-    asked = {*experiment.beside, *dict(experiment.parts)}
+    path = ROOT / f"experiments/{paper}/experiment.toml"
+    experiment = read_paper_experiment(paper, path)
+    # Traces that are taken along are asked where they are there.
+    parts = tomllib.loads(path.read_text(encoding="utf-8"))["part"]
+    asked = {*experiment.beside, *dict(experiment.parts), *parts}
     content = tomllib.loads((ROOT / f"experiments/{paper}/claims.toml").read_text())
     shared = [content.get("defaults", {}), *content.get("measure", {}).values()]
     tables = {name for it in (*shared, *content["claim"]) for name in it.get("tables", [])}

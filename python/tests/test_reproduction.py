@@ -20,6 +20,7 @@ from clockhand.reproduce import (
     read_paper_experiment,
     reproduce,
 )
+from clockhand.reproduce.figures import policies
 from clockhand.reproduce.judge import (
     RULES,
     interval,
@@ -32,6 +33,7 @@ from clockhand.reproduce.judge import (
 from clockhand.reproduce.measures.compared import Compared
 from clockhand.reproduce.measures.locality import locality_rows
 from clockhand.reproduce.measures.noise import inversion
+from clockhand.reproduce.packaged import packaged_content
 from clockhand.reproduce.report import title_of
 from clockhand.reproduce.tables import band_rows
 from conftest import Clockhand, assert_one_sentence
@@ -520,6 +522,27 @@ def test_a_statement_holds_in_some_of_its_readings() -> None:
     assert row["holds"] == "2 of 3 readings"
     assert (row["best"], row["best_reading"]) == ("reproduced: found c", "c")
     assert (row["worst"], row["worst_reading"]) == ("direction only: found a", "a")
+
+
+def test_what_the_paper_prints_of_a_figure_stands_behind_ours(made: Reproduction) -> None:
+    panels = packaged_content("craw", "report.toml")["figure"]
+    [figure] = [it for it in panels if it["key"] == "figure-12"]
+    [(_, [lines, without])] = policies(figure["panel"], made.results["rows"])
+    drawn = [record for record in lines.records if record["series"] == "paper: CRAW on average"]
+    assert {record["y"] for record in drawn} == {0.761} and len(drawn) == 2
+    assert lines.series[0] == drawn[0]["series"], "it is behind ours"
+    assert not any(name.startswith("paper") for name in without.series)
+
+
+def test_pages_that_go_to_swap_are_a_reading_of_their_own(made: Reproduction) -> None:
+    rows = clockhand.simulate(TRACE, policies=["clock", "craw"], memory="20%", only="anonymous")
+    kept = made.results["anonymous"].filter(pl.col("frames") == rows["frames"][0])
+    for row in rows.to_dicts():
+        [of_policy] = kept.filter(pl.col("policy") == row["policy"]).to_dicts()
+        assert of_policy["io_time_us"] == row["io_time_us"]
+    readings = {one.reading for one in made.claims if one.statement == "mean-against-clock"}
+    assert len(readings) == 4
+    assert sum("would go to swap" in reading for reading in readings) == 2
 
 
 def test_choices_multiply_into_readings(made: Reproduction) -> None:

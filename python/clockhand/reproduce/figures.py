@@ -1,7 +1,8 @@
 """Figures of papers beside ours: the lines of each panel, for each trace.
 
 ``report.toml`` of a paper says which results a figure shows, and how each of its panels looks. A
-panel says its title, its axes and, unless its lines follow from the results, its ``series``.
+panel says its title, its axes and, unless its lines follow from the results, its ``series``. What a
+paper's text says of a figure is drawn behind our lines (``paper = [{ y = Y, says = TEXT }]``).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,6 +22,9 @@ MOST_LINES = 3
 """Memory sizes that a panel shows: more lines have no look of their own."""
 
 MOST_RATIOS = 4
+
+OF_PAPER = "paper: "
+"""Prefix of lines that are the paper's."""
 
 Panel = Mapping[str, Any]
 Records = list[dict[str, Any]]
@@ -47,10 +51,23 @@ Figure = Iterator[tuple[str, list[Lines]]]
 def _lines(panel: Panel, series: Iterable[str], records: Records, **own: str) -> Lines:
     """A panel as the file has it, but for what ``own`` says of it."""
     said = {**panel, **own}
+    printed = _printed(said.get("paper", ()), records)
+    names = dict.fromkeys(record["series"] for record in printed)
     return Lines(
-        said["title"], said.get("caption", ""), said["x"], said["y"], tuple(series), records,
+        said["title"], said.get("caption", ""), said["x"], said["y"], (*names, *series),
+        [*printed, *records],
         said.get("logarithmic", False), said.get("doubles_x", False),
     )  # fmt: skip
+
+
+def _printed(heights: Iterable[Mapping[str, Any]], records: Records) -> Records:
+    """What the paper's text says of a figure, as lines over all of ours."""
+    ends = {record["x"] for record in records}
+    return [
+        {"series": f"{OF_PAPER}{it['says']}", "x": x, "y": it["y"], "at": "as its text says"}
+        for it in heights
+        for x in sorted({min(ends), max(ends)} if ends else ())
+    ]
 
 
 def _present(series: Iterable[str], records: Records) -> list[str]:

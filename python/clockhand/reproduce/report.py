@@ -12,7 +12,7 @@ from clockhand.report.canvas import CANVAS, ROWS, Spec, as_spec
 from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.scales import Kind, label_expression
 from clockhand.report.words import number_text
-from clockhand.reproduce.figures import FIGURES, Lines
+from clockhand.reproduce.figures import FIGURES, OF_PAPER, Lines
 from clockhand.reproduce.judge import Claim, counted
 from clockhand.reproduce.packaged import packaged_content
 from clockhand.reproduce.run import Reproduction
@@ -110,6 +110,8 @@ def _looks(said: Mapping[str, Any] | None, results: Mapping[str, Any]) -> dict[s
 def _look(series: str, place: int, looks: Mapping[str, Mark]) -> tuple[str, tuple[int, ...]]:
     if series in looks:
         return looks[series].color, looks[series].dash
+    if series.startswith(OF_PAPER):
+        return PAGE.muted, (1, 0)
     return PAGE.series[place], ((1, 0), (7, 3), (2, 2), (8, 2, 2, 2))[place]
 
 
