@@ -133,6 +133,7 @@ capture-tools: setup ## Build the capture's Valgrind tool and QEMU plugin now, n
 traces: setup ## Capture the committed traces again; needs valgrind and what traces/MANIFEST.md names
 	$(BIN)/python traces/capture.py && $(BIN)/python traces/capture_whole.py && $(BIN)/python traces/manifest.py
 	$(BIN)/python traces/servers/servers.py && $(BIN)/python traces/servers/calls/capture.py
+	$(BIN)/python traces/timelines/capture.py
 	$(BIN)/python traces/mobile/capture.py && $(BIN)/python traces/mobile/manifest.py
 
 site: setup .venv/site.stamp ## Build the site into target/site/html; python -m http.server shows it

@@ -3,10 +3,10 @@
 The file is an experiment as :mod:`clockhand.sweep` reads it. ``[part.NAME]`` are further ones, each
 with the keys of an experiment, or those of the file where it has none of its own. Besides, a part
 may say which of the paper's workloads its traces stand for (``traces = { WORKLOAD = TRACE }``) and
-which traces of a folder are run if they are there (``taken_along = { FILE = FORMAT }``). Its cells
-are in the dataset's ``folder``, its own name if not given. A part that is like another (``like =
-NAME``) has the other's keys where it has none of its own. A part with a table of :data:`BESIDE`
-asks what no sweep does.
+which traces of a folder are run if they are there (``taken_along = { FILE = FORMAT }``), and which
+workloads those stand for (``stands_for = { FILE = WORKLOAD }``). Its cells are in the dataset's
+``folder``, its own name if not given. A part that is like another (``like = NAME``) has the other's
+keys where it has none of its own. A part with a table of :data:`BESIDE` asks what no sweep does.
 """
 
 import os
@@ -32,7 +32,7 @@ BESIDE = ("break_even", "gauges", "locality", "measurement", "simulate", "window
 """Tables that ask something beside sweeps; :mod:`clockhand.reproduce.run` has what it is."""
 
 SHARED = ("question", "expected", "seed", "memory_budget", "dataset")
-OF_PART = ("folder", "taken_along", "traces")
+OF_PART = ("folder", "stands_for", "taken_along", "traces")
 
 WHOLE = ", whole"
 """Suffix of the names of traces that were taken from a folder with longer captures."""
@@ -201,7 +201,8 @@ class _Reader:
             for path, trace_format in self._present(table["taken_along"]):
                 self._is_taken = True
                 only = sweep(traces=os.path.abspath(path), trace_format=trace_format)
-                yield Part(only, folder, (None,), (short_name(str(path)),))
+                workload = table.get("stands_for", {}).get(path.name)
+                yield Part(only, folder, (workload,), (short_name(str(path)),))
         elif isinstance(table["traces"], dict):
             files = [self._trace(str(trace)) for trace in table["traces"].values()]
             read = sweep(traces=[file for file, _ in files])

@@ -119,17 +119,26 @@ def reproduce(
     kept = [
         PaperTable(entry["title"], entry["slug"], making.made(entry, results))
         for entry in report["kept"]
-        if any(name in results for name in entry["of"])
+        if _is_there(entry, results)
     ]
     return Reproduction(
         paper=experiment.paper,
         claims=claims,
-        paper_tables={it["title"]: making.made(it, results) for it in report["table"]},
+        paper_tables={
+            entry["title"]: making.made(entry, results)
+            for entry in report["table"]
+            if _is_there(entry, results)
+        },
         results=results,
         tables=[*analyses, *kept],
         facts=results["facts"],
         warnings=unique(warning for sweep in swept for warning in sweep.warnings),
     )
+
+
+def _is_there(entry: Mapping[str, Any], results: Mapping[str, Any]) -> bool:
+    """Say whether there are results for a table: traces that are taken along may be missing."""
+    return not entry["of"] or any(name in results for name in entry["of"])
 
 
 def _rows_of(part: Part, sweep: Sweep) -> pl.DataFrame:

@@ -205,6 +205,16 @@ def kernels_at_16_mib(rows: pl.DataFrame) -> pl.DataFrame:
     judged = pl.DataFrame(list(KERNELS.values()), ["policy", "read_ahead"], orient="row")
     kernels = replaced(rows).filter(pl.col("frames") == PAPERS_FRAMES)
     kernels = kernels.join(judged, on=judged.columns, how="semi", maintain_order="left")
+    return _kernel_table(kernels)
+
+
+def kernels_in_one_timeline(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the same of memory and files together, at each memory size and read-ahead."""
+    table = _kernel_table(replaced(rows))
+    return table.insert_column(1, replaced(rows)["frames"].alias("frames"))
+
+
+def _kernel_table(kernels: pl.DataFrame) -> pl.DataFrame:
     return kernels.select(
         "workload",
         pl.col("policy").alias("kernel"),
@@ -384,8 +394,8 @@ MAKERS: Mapping[str, Callable[..., pl.DataFrame]] = {
     for make in (
         ablation, band_rows, band_table, block_workloads, cflru_workloads, costs_at_16_mib,
         craw_workloads, fastest_pages, fewest_faults, flash_devices, inter_reference,
-        kernels_at_16_mib, literal, media, memory_workloads, own_modes, parameters, scenarios,
-        timed_ranking, timed_verdicts,
+        kernels_at_16_mib, kernels_in_one_timeline, literal, media, memory_workloads, own_modes,
+        parameters, scenarios, timed_ranking, timed_verdicts,
     )
 }  # fmt: skip
 """What ``report.toml`` may name."""

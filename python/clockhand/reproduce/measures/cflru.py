@@ -17,13 +17,23 @@ COST = (pl.col("read_ios") + 8 * pl.col("write_ios")).cast(pl.Float64).alias("co
 PAPERS_FRAMES = 4096
 """16 MB in pages of 4 KiB."""
 
-KERNELS = {
-    "plain": ("linux24", "file:3-31"),
-    "no-readahead": ("linux24", "none"),
-    "static": ("linux24-cflru", "none"),
-    "dynamic": ("linux24-cflru:dynamic=true", "none"),
+KERNEL_POLICIES = {
+    "no-readahead": "linux24",
+    "static": "linux24-cflru",
+    "dynamic": "linux24-cflru:dynamic=true",
 }
-"""The paper's four kernels: policy and read-ahead."""
+"""The paper's changed kernels."""
+
+
+def kernels_of(ahead: str, without: str) -> dict[str, tuple[str, str]]:
+    """Return policy and read-ahead of the paper's four kernels: that of plain Linux, and what is
+    left of it in the others."""
+    changed = {name: (policy, without) for name, policy in KERNEL_POLICIES.items()}
+    return {"plain": ("linux24", ahead), **changed}
+
+
+KERNELS = kernels_of("file:3-31", "none")
+"""The four kernels on files alone."""
 
 Kernels = Mapping[str, dict[str, Any]]
 """A row for each of the paper's four kernels."""
@@ -137,6 +147,56 @@ def costs_little_more(*parts: pl.DataFrame, of: str, against: str, up_to: float)
     return Found([row[against] < row[of] <= up_to * row[against] for row in rows])
 
 
+def near_the_best_window(*parts: pl.DataFrame, of: str, within: float) -> Found:
+    """Ask of each program and memory whether an algorithm costs little more than CFLRU with the
+    window that is best there."""
+    rows = [costs(cells).row(0, named=True) for cells in _cells(*parts)]
+    return Found([row[of] <= (1 + within) * row["CFLRU-static"] for row in rows])
+
+
+def near_one_window(*parts: pl.DataFrame, of: str, within: float) -> Found:
+    """Ask of each program and memory whether a policy costs little more than CFLRU with the one
+    window that costs least over all of them, each weighing the same."""
+    every = [_by_policy(cells, "cost") for cells in _cells(*parts)]
+
+    def over_lru(window: str) -> float:
+        return float(sum(cost[window] / cost["lru"] for cost in every) / len(every))
+
+    window = min(WINDOWS, key=over_lru)
+    words = {
+        "window": f"S/{window.rpartition('/')[2]}",
+        "fixed": signed(over_lru(window) - 1),
+        "adaptive": signed(over_lru(of) - 1),
+    }
+    held = [cost[of] <= (1 + within) * cost[window] for cost in every]
+    return Found(held, (), words)
+
+
+def hits_in_working_region(*parts: pl.DataFrame, window: float, most: float) -> Found:
+    """Ask of each program and memory whether most hits of LRU are in its working region.
+
+    A list of LRU has the shorter ones in it, so that the hits in the region are those of LRU with
+    the frames that a window of this share of the memory leaves.
+
+    Raises:
+        NotTestableError: no two memories differ by the window.
+    """
+    held = []
+    for rows in parts:
+        of_lru = rows.filter(pl.col("policy") == "lru")
+        for (_,), cells in of_lru.group_by("workload", maintain_order=True):
+            hits = {
+                round(100 * share): count
+                for share, count in cells.select("memory_share", "hits").iter_rows()
+            }
+            regions = {at: round(at * (1 - window), 6) for at in hits}
+            pairs = [(hits[region], hits[at]) for at, region in regions.items() if region in hits]
+            held += [inner > most * all_hits for inner, all_hits in pairs]
+    if not held:
+        raise NotTestableError("No two memories of ours differ by the window.")
+    return Found(held)
+
+
 def dirtier(rows: pl.DataFrame, *, than: str) -> Found:
     """Ask of each window, program and memory whether as many pages are dirty as under a policy."""
     every = [_by_policy(cells, "dirty_pages_mean") for cells in _cells(rows)]
@@ -144,16 +204,18 @@ def dirtier(rows: pl.DataFrame, *, than: str) -> Found:
     return Found([dirty[policy] >= dirty[than] for dirty in every for policy in policies])
 
 
-def _kernels(rows: pl.DataFrame) -> Iterator[Kernels]:
+def _kernels(
+    rows: pl.DataFrame, ahead: str = "file:3-31", without: str = "none"
+) -> Iterator[Kernels]:
     """The paper's four kernels, for each program and memory."""
     for cells in _cells(rows):
         by_kernel = {(row["policy"], row["read_ahead"]): row for row in cells.iter_rows(named=True)}
-        yield {name: by_kernel[kernel] for name, kernel in KERNELS.items()}
+        yield {name: by_kernel[kernel] for name, kernel in kernels_of(ahead, without).items()}
 
 
-def wasted_read_ahead(rows: pl.DataFrame, *, most: float) -> Found:
+def wasted_read_ahead(rows: pl.DataFrame, *, most: float, **read_ahead: str) -> Found:
     """Ask where pages are read ahead whether more than a share of them leave without use."""
-    plain = [kernels["plain"] for kernels in _kernels(rows)]
+    plain = [kernels["plain"] for kernels in _kernels(rows, **read_ahead)]
     return Found(
         [row["readahead_unused"] > row["readahead_ios"] * most
          for row in plain if row["readahead_ios"]]
@@ -161,22 +223,46 @@ def wasted_read_ahead(rows: pl.DataFrame, *, most: float) -> Found:
 
 
 def fewer(
-    rows: pl.DataFrame, *, of: Sequence[str], against: str, column: str, more: bool = False
+    rows: pl.DataFrame,
+    *,
+    of: Sequence[str],
+    against: str,
+    column: str,
+    more: bool = False,
+    **read_ahead: str,
 ) -> Found:
     """Ask of each case whether kernels have less of something than another, or more."""
     return Found(
         [kernels[name][column] != kernels[against][column]
          and (kernels[name][column] > kernels[against][column]) is more
-         for kernels in _kernels(rows) for name in of]
+         for kernels in _kernels(rows, **read_ahead) for name in of]
     )  # fmt: skip
 
 
-def change(rows: pl.DataFrame, *, of: str, against: str, column: str, papers_memory: bool) -> Found:
-    """Measure by which share a kernel takes more of something than another, case by case."""
+def change(
+    rows: pl.DataFrame,
+    *,
+    of: str,
+    against: str,
+    column: str,
+    papers_memory: bool | None = None,
+    **read_ahead: str,
+) -> Found:
+    """Measure by which share a kernel takes more of something than another, case by case.
+
+    Args:
+        rows: The cells.
+        of: The kernel.
+        against: The other.
+        column: What is compared.
+        papers_memory: Whether the cases are those of the paper's memory, or the others; all if
+            ``None``.
+        read_ahead: That of plain Linux (``ahead``), and what is left of it (``without``).
+    """
     cells = [
         (kernels[of], kernels[against])
-        for kernels in _kernels(rows)
-        if (kernels[of]["frames"] == PAPERS_FRAMES) is papers_memory
+        for kernels in _kernels(rows, **read_ahead)
+        if papers_memory in (None, kernels[of]["frames"] == PAPERS_FRAMES)
     ]
     changes = [row[column] / other[column] - 1 for row, other in cells]
     lines = (
