@@ -120,6 +120,23 @@ def test_what_is_always_ahead_is_shown_to_be_better_with_how_much_and_how_sure()
     assert len(found.groups()) == 1
 
 
+def test_means_and_ranks_that_point_two_ways_show_no_difference() -> None:
+    """One is a little worse on nearly every trace, and far better on two."""
+    ratios = [1.02 + at / 1000 for at in range(20)] + [0.1, 0.2]
+    rows = pl.DataFrame(
+        [
+            {"trace": f"t{at}", "policy": policy, "frames": 8, "io_time_us": 100.0 * factor}
+            for at, ratio in enumerate(ratios)
+            for policy, factor in (("clock", 1.0), ("other", ratio))
+        ]
+    )
+    [pair] = over_traces(rows).pairs
+    assert (pair.first, pair.second) == ("other", "clock") and pair.ratio < 1
+    assert pair.corrected < 0.05 and pair.ahead == 2 and pair.behind == 20
+    assert not pair.is_shown
+    assert not any("is better than" in sentence for sentence in over_traces(rows).sentences())
+
+
 def test_from_too_few_traces_nothing_is_claimed() -> None:
     found = over_traces(rows_of(5, clock=1.0, craw=0.1, other=0.2))
     said = found.sentences()

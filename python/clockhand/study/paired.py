@@ -39,6 +39,14 @@ def signed_rank_p(differences: Sequence[float]) -> float:
     return min(1.0, 2 * float(min(less, more)))
 
 
+def leaning(differences: Sequence[float]) -> int:
+    """Return the sign of the sum of signed ranks: which way the test's difference goes, if any."""
+    known = [value for value in differences if abs(value) > TIED]
+    ranks = _doubled_ranks([abs(value) for value in known])
+    total = sum(rank if value > 0 else -rank for rank, value in zip(ranks, known, strict=True))
+    return (total > 0) - (total < 0)
+
+
 def _doubled_ranks(sizes: Sequence[float]) -> list[int]:
     """Return twice the rank of each, so that the mean rank of equal ones is a whole number."""
     ordered = sorted(sizes)

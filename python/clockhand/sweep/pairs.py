@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from clockhand.study.facts import base_names
-from clockhand.study.paired import holm, mean_interval, signed_rank_p
+from clockhand.study.paired import holm, leaning, mean_interval, signed_rank_p
 from clockhand.study.phrases import all_of
 
 ALPHA = 0.05
@@ -30,6 +30,8 @@ class Pair:
         behind: On how many it is worse; on the others they are equal.
         p: Of Wilcoxon's signed-rank test.
         corrected: The same, by Holm's correction for all pairs.
+        agrees: Whether the ranks of the test lean as the means do: a few large differences
+            may outweigh many small ones in a mean.
     """
 
     first: str
@@ -41,11 +43,12 @@ class Pair:
     behind: int
     p: float
     corrected: float
+    agrees: bool
 
     @property
     def is_shown(self) -> bool:
-        """Whether a difference is shown, at 5 % for all pairs together."""
-        return self.corrected <= ALPHA
+        """Whether a difference is shown, at 5 % for all pairs together, and not two ways."""
+        return self.agrees and self.corrected <= ALPHA
 
 
 def logs_by_trace(
@@ -107,6 +110,7 @@ def pairs_of(
                 behind=sum(sign * difference > 0 for difference in differences),
                 p=p,
                 corrected=corrected,
+                agrees=sign * leaning(differences) < 0,
             )
         )
     return sorted(pairs, key=lambda pair: (pair.corrected, pair.p))
