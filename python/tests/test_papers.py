@@ -17,7 +17,8 @@ from clockhand.report.appearance import IDENTITIES, INK, MUTED
 from clockhand.report.paper import FONTS, PAPER, paper_of
 from clockhand.report.paper_tables import PaperTable, latex, latex_text, markdown
 from conftest import Clockhand, assert_one_sentence, run_each
-from test_library_calls import RESULTS, trace
+from test_library_calls import trace
+from test_notebook_charts import ALL
 
 ASCII = "".join(map(chr, range(32, 127)))
 HARD = PaperTable(
@@ -184,9 +185,9 @@ def test_figures_for_a_paper_have_its_width_and_their_fonts(
             assert b"/FontFile" in content
 
 
-@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("name", ALL)
 def test_every_figure_of_every_study_fits_a_column(name: str, tmp_path: Path) -> None:
-    result = RESULTS[name]()
+    result = ALL[name]()
     result.write_plots(tmp_path / "p", theme="paper:width=84mm")
     for key in result.specifications():
         svg = (tmp_path / "p" / f"{key}.svg").read_text()

@@ -7,7 +7,7 @@ embedded, so that it looks alike wherever it is printed.
 import base64
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -38,10 +38,12 @@ HEIGHT_OF_WIDTH = 0.5
 NAMES_OF_WIDTH = 0.45
 """What names beside an axis take of the width at most."""
 
-TITLE_OF_WIDTH = 0.7
-"""How long a line of the title below an axis is."""
+TITLE_OF_WIDTH, TITLE_BESIDE_NAMES = 0.7, 0.5
+"""How long a line of the title below an axis is, without and with names beside the other axis."""
 
-LEGEND_ENTRY_PIXELS = 100
+LEGEND_MARK_PIXELS = 30
+"""What an entry of the legend, which stands below the figure, takes beside its name."""
+
 LETTER_PIXELS = 5.6
 PADDING_PIXELS = 2
 
@@ -149,7 +151,11 @@ def for_paper(figure: Spec, paper: Paper) -> Spec:
         # Nothing answers to a pointer here.
         "params": [],
     }
-    rooms = {"x": width * TITLE_OF_WIDTH, "y": made["height"]}
+    has_names = any(
+        layer.get("encoding", {}).get("y", {}).get("type") == "nominal" for layer in made["layer"]
+    )
+    title_share = TITLE_BESIDE_NAMES if has_names else TITLE_OF_WIDTH
+    rooms = {"x": width * title_share, "y": made["height"]}
     made["layer"] = [_still(layer, title, rooms) for layer in made["layer"]]
     config = made["config"]
     config["font"] = FAMILIES[paper.font]
@@ -157,12 +163,22 @@ def for_paper(figure: Spec, paper: Paper) -> Spec:
     config["axis"] |= {"labelColor": INK, "labelLimit": width * NAMES_OF_WIDTH}
     config["legend"] |= {
         "orient": "bottom",
-        "columns": max(1, width // LEGEND_ENTRY_PIXELS),
+        "columns": _legend_columns(made["layer"], width),
         "titleFontWeight": "normal",
         "labelFontSize": config["axis"]["labelFontSize"],
         "symbolStrokeWidth": 0,
     }
     return made
+
+
+def _legend_columns(layers: Sequence[Spec], width: int) -> int:
+    """Return how many entries of the legend stand side by side: as many as the longest lets."""
+    domains = (
+        layer.get("encoding", {}).get("color", {}).get("scale", {}).get("domain") or ()
+        for layer in layers
+    )
+    longest = max((len(str(name)) for domain in domains for name in domain), default=0)
+    return max(1, int(width // (LEGEND_MARK_PIXELS + longest * LETTER_PIXELS)))
 
 
 def _still(layer: Spec, title: str, rooms: Mapping[str, float]) -> Spec:
@@ -183,9 +199,9 @@ def _roomy(channel: Spec, title: str, room: float) -> Spec:
     made = {**channel}
     if isinstance(made.get("axis"), dict):
         made["axis"] = {name: it for name, it in made["axis"].items() if name != "labelLimit"}
-    if made.get("type") == "quantitative" and isinstance(made.get("title", title), str | None):
-        lines = textwrap.wrap(made.get("title") or title, max(1, int(room / LETTER_PIXELS)))
-        made["title"] = lines
+    named = made.get("title", title) or (title if made.get("type") == "quantitative" else None)
+    if isinstance(named, str):
+        made["title"] = textwrap.wrap(named, max(1, int(room / LETTER_PIXELS)))
     return made
 
 
