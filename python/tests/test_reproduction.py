@@ -30,7 +30,9 @@ from clockhand.reproduce.judge import (
     judged_range,
     statements,
 )
+from clockhand.reproduce.measures.cflru import misses_least
 from clockhand.reproduce.measures.compared import Compared
+from clockhand.reproduce.measures.craw import equal_with_all_memory
 from clockhand.reproduce.measures.locality import locality_rows
 from clockhand.reproduce.measures.noise import inversion
 from clockhand.reproduce.packaged import packaged_content
@@ -555,3 +557,29 @@ def test_choices_multiply_into_readings(made: Reproduction) -> None:
     # What is written at the end is the same for both policies at least in part: less is saved.
     free, flushed = (keys[f"mean-against-clock{end}"] for end in ("", "-flushed"))
     assert percentages(flushed.found)[0] < percentages(free.found)[0]
+
+
+def random_requests(random: np.random.Generator, spread: int) -> pl.DataFrame:
+    pages = random.integers(0, spread, 2000)
+    return pl.DataFrame({"op": random.choice(["R", "W"], len(pages)), "address": 4096 * pages})
+
+
+@pytest.mark.parametrize("spread", [8, 64, 1024])
+def test_claims_by_construction_hold_whatever_the_trace(spread: int) -> None:
+    """MIN misses least, nothing is replaced with all memory, and CLOCK-DNV writes no clean page."""
+    requests = random_requests(np.random.default_rng(spread), spread)
+    windows = [f"cflru:window_share=1/{share}" for share in range(1, 7)]
+    rows = clockhand.simulate(
+        requests, policies=["min", "lru", *windows, "cflru-dynamic"], memory="20%,50%"
+    )
+    assert all(misses_least(rows.with_columns(workload=pl.lit("w")), of="min").values)
+    whole = clockhand.simulate(
+        requests, policies=["clock", "car", "cfclock", "craw", "craw-a"], memory="100%"
+    )
+    assert all(equal_with_all_memory(whole).values)
+    drives = clockhand.run_ssd(
+        requests,
+        buffers=["clock-dnv:total=8", "clock-dnv:total=128"],
+        ssds="dnv-textbook:size=64MiB",
+    )
+    assert drives.rows["clean_pages_flushed"].to_list() == [0, 0]
