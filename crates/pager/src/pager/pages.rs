@@ -14,9 +14,9 @@ use crate::parts::PagerError;
 use crate::statistics::{Counts, Times};
 use crate::store::{PageAddress, Store};
 
-/// What a pager's parts work on. Nothing here decides.
+/// What a pager's parts work on.
 pub(super) struct Pages {
-    /// The frames of the policy.
+    /// The policy and its frames. The parts look at frames; only the pager itself asks the policy.
     pub(super) memory: Box<dyn AnyMemory>,
     pub(super) residency: Residency,
     pub(super) observation: Observation,
