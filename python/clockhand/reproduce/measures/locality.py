@@ -108,13 +108,32 @@ def falls(rows: pl.DataFrame, *, view: str, repeats: str, within: float) -> Foun
     )  # fmt: skip
 
 
-def top_share(rows: pl.DataFrame, *, view: str, repeats: str, at_least: float) -> Found | None:
-    """Ask of each trace whether the most recent tenth of its pages takes many of the re-reads."""
+def top_share(
+    rows: pl.DataFrame,
+    *,
+    view: str,
+    repeats: str,
+    at_least: float,
+    ranking: str = "recency",
+    op: str = "read",
+) -> Found | None:
+    """Ask of each trace whether the top tenth of its pages takes many of the re-references."""
     return _measured(
         rows, view, repeats,
-        lambda trace: bool(trace["recency", "read"][TENTH] >= at_least),
-        {"re-reads of the most recent tenth": _share("recency", "read")},
+        lambda trace: bool(trace[ranking, op][TENTH] >= at_least),
+        {f"re-{op}s of the top tenth by {ranking}": _share(ranking, op)},
     )  # fmt: skip
+
+
+def reads_like_all(rows: pl.DataFrame, *, view: str, repeats: str, within: float) -> Found | None:
+    """Ask of each trace whether the most recent tenth takes as much of re-reads as of all."""
+
+    def holds(trace: Trace) -> bool:
+        read, every = (trace["recency", op][TENTH] for op in ("read", "all"))
+        return bool(abs(read - every) <= within)
+
+    columns = {"of re-reads": _share("recency", "read"), "of all": _share("recency", "all")}
+    return _measured(rows, view, repeats, holds, columns)
 
 
 def more_fluent(rows: pl.DataFrame, *, view: str, repeats: str) -> Found | None:
