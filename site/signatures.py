@@ -50,7 +50,7 @@ def stub() -> str:
         "from clockhand.studies.programs.samples import Live",
         "from clockhand.study.options import Device, FormatOfText, Listed, Names",
         "from clockhand.study.progress import Watching",
-        "from clockhand.traces import Trace, Traces",
+        "from clockhand.traces import OneTrace, Trace, Traces",
     ]
     text = HEAD + "\n".join(imports) + "\n\n" + "\n\n".join(found) + "\n"
     ruff = [sys.executable, "-m", "ruff"]

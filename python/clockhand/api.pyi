@@ -22,7 +22,7 @@ from clockhand.studies.watch.buffers import WatchedBuffers
 from clockhand.studies.watch.run import Watched
 from clockhand.study.options import Device, FormatOfText, Listed, Names
 from clockhand.study.progress import Watching
-from clockhand.traces import Trace, Traces
+from clockhand.traces import OneTrace, Traces
 
 class Part(TypedDict, total=False):
     """Which requests of a trace are wanted; all of them if nothing is given.
@@ -484,7 +484,7 @@ def pagecache(
     """
 
 def recommend(
-    trace: Trace | str | os.PathLike[str],
+    trace: OneTrace,
     *,
     device: str | os.PathLike[str] = "slc-nand",
     frames: int | str | None = None,
@@ -494,6 +494,7 @@ def recommend(
     policies: str | type | Sequence[str | type] = (),
     jobs: int | None = None,
     watch: Watching = None,
+    command: str | None = None,
     only: str | None = None,
     streams: Listed | None = None,
     skip: int = 0,
@@ -558,7 +559,7 @@ def recommend(
     """
 
 def recommend_buffer(
-    trace: Trace | str | os.PathLike[str],
+    trace: OneTrace,
     *,
     ssd: str | os.PathLike[str] = "dnv-textbook",
     buffers: str | Sequence[str] = "all",
@@ -1336,7 +1337,7 @@ def translate(
     """
 
 def watch_buffers(
-    trace: Trace | str | os.PathLike[str],
+    trace: OneTrace,
     *,
     buffers: str | Sequence[str],
     ssd: str | os.PathLike[str] | Sequence[str] = "dnv-textbook",
@@ -1412,7 +1413,7 @@ def watch_buffers(
     """
 
 def watch_policies(
-    trace: Trace | str | os.PathLike[str],
+    trace: OneTrace,
     *,
     policies: str | Sequence[str],
     frames: int,

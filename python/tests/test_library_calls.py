@@ -81,10 +81,26 @@ def test_names_of_traces_cannot_put_markup_into_a_notebook() -> None:
 def test_a_recommendation_and_a_player_are_shown_too() -> None:
     recommendation = clockhand.recommend(trace(), memory=0.1)
     shown = recommendation._repr_html_()
-    assert shown.startswith("<p>Take ") and "as asked" in shown
+    assert "<p>Take " in shown and "as asked" in shown
     assert isinstance(recommendation.chart(), altair.LayerChart)
     player = clockhand.watch_policies(trace(100), policies="clock", frames=3)._repr_html_()
     assert player.startswith("<iframe srcdoc=") and 'sandbox="allow-scripts"' in player
+
+
+def test_a_trace_shows_what_it_is_like() -> None:
+    shown = trace()._repr_html_()
+    assert "footprint" in shown and "pages" in shown and "<table>" in shown
+    hostile = clockhand.Trace.from_arrays(["W"], [0], name="<script>alert(1)</script>")
+    assert "<script" not in hostile._repr_html_()
+
+
+def test_completion_offers_what_is_of_use() -> None:
+    result = clockhand.run_simulation(trace(), policies="clock", frames=1)
+    for given, known in ((trace(), "info"), (result, "write_report")):
+        offered = [name for name in dir(given) if not name.startswith("__")]
+        assert known in offered
+        assert not [name for name in offered if name.startswith("_")]
+    assert not {"records", "specifications", "report_files"} & set(dir(result))
 
 
 @pytest.mark.parametrize(

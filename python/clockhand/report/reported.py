@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from clockhand.study.calls import in_python
+from clockhand.study.calls import in_python, offered
 from clockhand.study.drawing import check_drawing, chosen
 from clockhand.study.errors import UsageError, option
 from clockhand.study.files import publish
@@ -156,7 +156,7 @@ class Reported(ABC):
 
     def __dir__(self) -> list[str]:
         """Return what is of use to who has a result, for completion."""
-        return sorted(set(super().__dir__()) - INSIDE)
+        return offered(super().__dir__(), INSIDE)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: what the result says, the leading figure, and the rows in

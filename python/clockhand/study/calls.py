@@ -3,7 +3,7 @@
 import difflib
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -226,3 +226,14 @@ def _spelled(piece: Piece, known: set[str], renamed: Mapping[str, str]) -> str |
     if name in renamed:
         return renamed[name]
     return next((word for word in (name, KEYWORDS_OF_OPTIONS.get(name)) if word in known), None)
+
+
+def offered(names: Iterable[str], inside: Collection[str] = ()) -> list[str]:
+    """Return which names of an object completion offers: those that are of use to who has it.
+
+    Args:
+        names: All names.
+        inside: Public ones that are for Clockhand itself.
+    """
+    of_use = {name for name in names if not name.startswith("_") or name.startswith("__")}
+    return sorted(of_use - set(inside))

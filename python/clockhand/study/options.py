@@ -27,8 +27,8 @@ Listed = int | float | str | Iterable[int | float | str]
 Device = str | os.PathLike[str]
 """A name with options, or a file."""
 
-Names = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-"""One name with parameters or several."""
+Names = str | os.PathLike[str] | type | Sequence[str | os.PathLike[str] | type]
+"""One name with parameters or several; a class is a policy of one's own."""
 
 FormatOfText = str | Mapping[str, Any] | None
 """The name of a format, or ``csv:`` and the columns of a table as one text, or as a mapping of the

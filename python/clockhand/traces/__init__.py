@@ -2,10 +2,11 @@
 
 from clockhand.traces.conversion import convert_traces
 from clockhand.traces.reading import FileReading, Part, Reading, reading_notes, reading_options
-from clockhand.traces.trace import Trace, Traces, as_traces, sources
+from clockhand.traces.trace import OneTrace, Trace, Traces, as_traces, sources
 
 __all__ = [
     "FileReading",
+    "OneTrace",
     "Part",
     "Reading",
     "Trace",

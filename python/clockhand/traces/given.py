@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from clockhand.study.files import matching_files
 from clockhand.study.remote import addresses, is_address, local_path
@@ -27,6 +27,26 @@ def matching(trace: Any) -> Iterable[Any]:
         return addresses(trace) or [trace]
     trace = local_path(trace) or trace
     return matching_files(trace) or [trace]
+
+
+class Eager(Protocol):
+    """A table of columns in memory, such as a DataFrame."""
+
+    @property
+    def columns(self) -> Any:
+        """The names of the columns."""
+
+    def __getitem__(self, name: Any, /) -> Any: ...
+
+
+class Lazy(Protocol):
+    """A table that is computed when it is wanted, such as a LazyFrame."""
+
+    def collect(self) -> Any:
+        """Compute it."""
+
+
+Table = Eager | Lazy
 
 
 def is_table(trace: object) -> bool:

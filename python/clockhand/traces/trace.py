@@ -1,5 +1,6 @@
 """Traces: sequences of reads and writes, in files or in memory."""
 
+import html
 import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Union, Unpack, cast
@@ -11,6 +12,7 @@ from clockhand.study.calls import (
     READING,
     Argument,
     in_python,
+    offered,
     unknown_keyword,
 )
 from clockhand.study.errors import UsageError, option
@@ -18,15 +20,20 @@ from clockhand.study.options import FormatOfText, checked
 from clockhand.study.progress import Watch, Watching, watched
 from clockhand.study.remote import Fetched, fetched, is_address, local_path
 from clockhand.traces.columns_of_text import UNITS_NS, format_text, found
-from clockhand.traces.given import in_folders, is_table, matching
+from clockhand.traces.description import described
+from clockhand.traces.given import Table, in_folders, is_table, matching
 from clockhand.traces.reading import FileReading, Part, Reading
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 MAXIMUM_REQUESTS = 2**64 - 1
+STANDARD_INPUT = "-"
 
-Traces = Union["Trace", str, os.PathLike[str], Iterable["Trace | str | os.PathLike[str]"]]
+OneTrace = Union["Trace", str, os.PathLike[str], Table]
+"""A trace, a file, or a table of polars, pandas or a library like them."""
+
+Traces = OneTrace | Iterable[OneTrace]
 """One trace or several; a text may be an address such as ``s3://bucket/a.parquet``, or a pattern
 such as ``traces/*.parquet``."""
 
@@ -205,6 +212,22 @@ class Trace:
         given = "".join(f", {key}={value!r}" for key, value in options.items() if value is not None)
         return f"Trace({self.name!r}{given})"
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: what the trace is like. It is read to its end for that,
+        unless it is standard input, which can be read but once."""
+        if self.name == STANDARD_INPUT:
+            return f"<p>{html.escape(repr(self))}</p>"
+        cells = "<tr><th style='text-align:left'>{}</th><td>{}</td></tr>"
+        rows = "".join(
+            cells.format(html.escape(fact), html.escape(text))
+            for fact, text in described(self.info(watch=False)).items()
+        )
+        return f"<p><strong>{html.escape(self.name)}</strong></p><table>{rows}</table>"
+
+    def __dir__(self) -> list[str]:
+        """Return what is of use to who has a trace, for completion."""
+        return offered(super().__dir__())
+
     def __reduce__(self) -> tuple[Callable[..., "Trace"], tuple[Any, ...]]:
         """Copies and other processes get a trace that is opened in the same way."""
         return self._recipe
@@ -367,9 +390,9 @@ def as_traces(
         raise UsageError(
             option("order") + " is that of files as one trace", "add " + option("as-one")
         )
-    if isinstance(traces, Trace | str | os.PathLike) or is_table(traces):
-        traces = [cast(Trace, traces)]
-    given = in_folders(traces) if as_one else traces
+    is_one = isinstance(traces, Trace | str | os.PathLike) or is_table(traces)
+    several = cast("Iterable[Any]", [traces] if is_one else traces)
+    given = in_folders(several) if as_one else several
     files = [file for trace in given for file in matching(trace)]
     format = reading.pop("trace_format", None)
     scratch = reading.pop("scratch", None)

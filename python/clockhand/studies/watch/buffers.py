@@ -13,7 +13,7 @@ from clockhand.study.facts import SsdRunFacts, equivalent_command
 from clockhand.study.options import checked
 from clockhand.study.progress import watched
 from clockhand.study.run import parted, reading_warnings, run_facts, trace_facts
-from clockhand.traces import Trace, reading_options, sources
+from clockhand.traces import OneTrace, reading_options, sources
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ OPTIONS = ("precondition", "map", "drain", "seed")
 
 @in_python(*arguments("ssd", OPTIONS), *SHOWN, *READING)
 def watch_buffers(
-    trace: Trace | str | os.PathLike[str],
+    trace: OneTrace,
     *,
     buffers: str | Sequence[str],
     ssd: str | os.PathLike[str] | Sequence[str] = "dnv-textbook",

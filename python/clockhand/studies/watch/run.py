@@ -1,7 +1,6 @@
 """Every step of one policy or two on the same references, as the simulator takes them."""
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -15,7 +14,7 @@ from clockhand.study.options import names_of, options_of
 from clockhand.study.progress import watched
 from clockhand.study.run import parted, reading_warnings, run_facts, trace_facts
 from clockhand.study.selections import expanded
-from clockhand.traces import Trace, reading_options, sources
+from clockhand.traces import OneTrace, reading_options, sources
 
 MAXIMUM_FRAMES = 1024
 
@@ -102,7 +101,7 @@ OPTIONS = ("page_size", "device", "bits", "write_miss", "seed")
 
 @in_python(*arguments("pages", OPTIONS), *SHOWN, *READING)
 def watch_policies(
-    trace: Trace | str | os.PathLike[str],
+    trace: OneTrace,
     *,
     policies: str | Sequence[str],
     frames: int,
