@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from clockhand.command.output import print_table
+from clockhand.command.output import print_table, show_all_columns
 from clockhand.command.pages import for_people
 from clockhand.command.progress import Lines
+from clockhand.study.policies import called
 from clockhand.study.progress import seconds_left, terminal_bar
 from conftest import Clockhand
 from report_example import example_rows
@@ -79,6 +80,40 @@ def test_the_numbers_of_a_column_have_as_many_decimals_each() -> None:
     text = printed(pl.DataFrame({"a": [0.0123, 12.5, None], "b": [1.5, 1234.0, 2.25]}))
     assert [line.split()[0] for line in text.splitlines()[4:7]] == ["0.0123", "12.5000", "–"]
     assert [line.split()[1] for line in text.splitlines()[4:7]] == ["1.500", "1,234.000", "2.250"]
+
+
+def test_a_narrow_terminal_leaves_columns_out_and_says_which() -> None:
+    columns = {name: [name * 9, "x"] for name in "abcdefgh"} | {"same": [1, 1]}
+
+    def shown() -> str:
+        text = io.StringIO()
+        print_table("t", columns, Console(file=text, width=80, force_terminal=True))
+        return text.getvalue()
+
+    narrow = shown()
+    assert max(len(line) for line in narrow.splitlines()) <= 80
+    assert "left out to fit: h, same 1; --wide shows all" in narrow
+    show_all_columns(True)
+    try:
+        assert "h" * 9 in shown() and "left out" not in shown()
+    finally:
+        show_all_columns(False)
+    assert "h" * 9 in printed(pl.DataFrame(columns)), "only terminals are narrow"
+
+
+def test_large_numbers_have_no_decimals_that_nobody_reads() -> None:
+    text = printed(pl.DataFrame({"a": [1_371_086_781.4933333, 0.003]}))
+    assert "1,371,086,781" in text and "781.4" not in text
+
+
+def test_own_policies_are_called_by_their_class() -> None:
+    assert called(["a/mine.py:Oldest", "clock"]) == {
+        "a/mine.py:Oldest": "Oldest", "clock": "clock",
+    }  # fmt: skip
+    same = ["a/mine.py:Oldest", "b/mine.py:Oldest", "mine.py:clock"]
+    assert called(same) == {name: name for name in same}
+    text = printed(pl.DataFrame({"policy": ["a/mine.py:Oldest:depth=2"], "frames": [3]}))
+    assert "Oldest:depth=2" in text and "mine.py" not in text
 
 
 def test_memory_beyond_the_footprint_fits() -> None:

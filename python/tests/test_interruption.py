@@ -139,6 +139,11 @@ def test_rows_in_parquet_do_without_the_library_of_tables(
         ("clockhand ssd t --ssd dnv-t", "dnv-textbook"),
         ("clockhand simulate t --bits ma", "mapped"),
         ("clockhand simulate t --trace-format sp", "spc"),
+        ("clockhand trace synthesize fin", "financial-stand-in"),
+        ("clockhand run --compare clock,ker", "clock,kernel"),
+        ("clockhand recommend t --ssd dnv-t", "dnv-textbook"),
+        ("clockhand reproduce cfl", "cflru"),
+        ("clockhand policies wa-l", "wa-landlord"),
     ],
 )
 def test_words_are_completed_without_loading_the_libraries(words: str, expected: str) -> None:

@@ -21,7 +21,7 @@ from clockhand import completion
 from clockhand._engine import __version__
 from clockhand.command.defaults import with_defaults
 from clockhand.command.help import laid_out
-from clockhand.command.output import be_quiet, tell
+from clockhand.command.output import be_quiet, show_all_columns, tell
 from clockhand.command.overwriting import check_overwriting, refuse_empty_values
 from clockhand.completion.shells import install_for_named_shell
 from clockhand.study.errors import ClockhandError, UsageError
@@ -111,7 +111,7 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
 
 
 def whole_command(words: Sequence[str] = ()) -> Any:
-    """Return the command as it runs, with --quiet everywhere and help by subject."""
+    """Return the command as it runs, with --quiet and --wide everywhere and help by subject."""
     return laid_out(_checked(typer.main.get_command(app(words))))
 
 
@@ -192,10 +192,11 @@ def _show_policy_failure(error: Exception) -> None:
 
 
 QUIET = "quiet"
+WIDE = "wide"
 
 
-def _quiet_option() -> Any:
-    """Return the option that every command has, as Typer makes it of a function's parameter."""
+def _common_options() -> list[Any]:
+    """Return the options that every command has, as Typer makes them of a function's parameters."""
     alone = typer.Typer(add_completion=False)
 
     @alone.command()
@@ -203,22 +204,27 @@ def _quiet_option() -> Any:
         quiet: bool = typer.Option(
             False, f"--{QUIET}", help="Print results and errors alone: no progress, no notes."
         ),
+        wide: bool = typer.Option(
+            False, f"--{WIDE}", help="Print all columns of tables, however narrow the terminal is."
+        ),
     ) -> None:
         pass
 
-    return next(option for option in typer.main.get_command(alone).params if option.name == QUIET)
+    made = typer.main.get_command(alone).params
+    return [option for option in made if option.name in (QUIET, WIDE)]
 
 
 def _checked(command: Any) -> Any:
-    """Have every command below take --quiet, and refuse outputs that are its inputs."""
+    """Have every command below take --quiet and --wide, and refuse outputs that are its inputs."""
     for below in getattr(command, "commands", {}).values():
         _checked(below)
     callback = command.callback
     if callback is not None and not getattr(command, "commands", None):
-        command.params.append(_quiet_option())
+        command.params.extend(_common_options())
 
         def checked(**given: Any) -> Any:
             be_quiet(given.pop(QUIET))
+            show_all_columns(given.pop(WIDE))
             check_overwriting(given)
             try:
                 return callback(**given)

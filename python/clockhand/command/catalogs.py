@@ -11,11 +11,23 @@ import clockhand
 from clockhand import _engine
 from clockhand.command.options import OutputFormat
 from clockhand.command.output import Format, print_markdown, print_table, write_rows
+from clockhand.completion.values import values_of
 from clockhand.study.catalogs import describes_ssd, describes_tiers
 from clockhand.study.errors import UsageError, option
 from clockhand.study.policies import name_of
 
-Name = Annotated[str | None, typer.Argument(help="Show the page of this one.")]
+PAGE_OF = "Show the page of this one."
+PolicyName = Annotated[
+    str | None,
+    typer.Argument(help=PAGE_OF, autocompletion=values_of("pages_of_policies")),
+]
+DeviceName = Annotated[
+    str | None,
+    typer.Argument(help=PAGE_OF, autocompletion=values_of("pages_of_devices")),
+]
+FormatName = Annotated[
+    str | None, typer.Argument(help=PAGE_OF, autocompletion=values_of("formats"))
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -25,7 +37,7 @@ def register(app: typer.Typer) -> None:
     app.command(name="formats")(_formats)
 
 
-def _policies(name: Name = None, format: OutputFormat = None) -> None:
+def _policies(name: PolicyName = None, format: OutputFormat = None) -> None:
     """List the policies and write buffers, or show one: victim, parameters, cost, paper."""
     if name is None:
         columns = ["name", "kind", "parameters", "summary", "paper"]
@@ -75,7 +87,7 @@ def _show(page: str, entry: dict[str, Any]) -> None:
         print_table(f"parameters of {entry['name']} ({entry['kind']})", pl.DataFrame(parameters))
 
 
-def _devices(name: Name = None, format: OutputFormat = None) -> None:
+def _devices(name: DeviceName = None, format: OutputFormat = None) -> None:
     """List devices, flash drives and memory tiers, or show one, built-in or from a TOML file."""
     if name is None:
         listed = {
@@ -101,7 +113,7 @@ def _page(name: str) -> str:
     return _engine.device_page(name)
 
 
-def _formats(name: Name = None, format: OutputFormat = None) -> None:
+def _formats(name: FormatName = None, format: OutputFormat = None) -> None:
     """List the trace formats, or show one: fields, units, what is skipped."""
     if name is None:
         _list({"trace formats": clockhand.formats()}, ("trace format",), format)

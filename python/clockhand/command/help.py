@@ -67,6 +67,7 @@ OUTPUT = (
     "html",
     "folder",
     "quiet",
+    "wide",
 )
 """The options about what is written and where."""
 

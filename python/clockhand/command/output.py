@@ -24,6 +24,7 @@ from clockhand.study.drawing import check_drawing
 from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import printable
 from clockhand.study.files import Content, check_places, publish
+from clockhand.study.policies import called
 from clockhand.study.selections import highlighted
 
 if TYPE_CHECKING:
@@ -69,6 +70,15 @@ def be_quiet(quiet: bool) -> None:
 def is_quiet() -> bool:
     """Tell whether neither progress nor notes are printed."""
     return _quiet
+
+
+_shows_all = False
+
+
+def show_all_columns(shows_all: bool) -> None:
+    """Print every column of tables from now on, however narrow the terminal is; or do not."""
+    global _shows_all
+    _shows_all = shows_all
 
 
 def say(sentence: str) -> None:
@@ -121,7 +131,10 @@ Columns = Mapping[str, Sequence[Any]]
 
 
 def print_table(title: str, rows: "pl.DataFrame | Columns", into: Console | None = None) -> None:
-    """Print rows as a table; numbers are right-aligned, and nothing is cut."""
+    """Print rows as a table; numbers are right-aligned, and nothing is cut.
+
+    On a narrow terminal columns are left out, with a word, unless all were asked for.
+    """
     if isinstance(rows, Mapping):
         columns = rows
         numeric = {name for name, values in columns.items() if any(map(_is_number, values))}
@@ -131,24 +144,64 @@ def print_table(title: str, rows: "pl.DataFrame | Columns", into: Console | None
     if isinstance(into, TableKeeper):
         into.keep(title, columns)
         return
+    to = into or console()
+    shown = {name: _column(values) for name, values in columns.items()}
+    if POLICY in shown:
+        names = called(shown[POLICY])
+        shown[POLICY] = [names[text] for text in shown[POLICY]]
+    fitting = shown if _shows_all or not to.is_terminal else _fitting(shown, to.width)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    least_width = 0
-    shown = [_column(values) for values in columns.values()]
-    for name, texts in zip(columns, shown, strict=True):
-        words = name.split() + texts
-        width = min(max(map(len, words)), NEVER_FOLDED)
-        least_width += width + COLUMN_GAP
+    for name, texts in fitting.items():
         table.add_column(
             name,
             justify="right" if name in numeric else "left",
-            min_width=width,
+            min_width=_least_width(name, texts),
             overflow="fold",
         )
-    for row in zip(*shown, strict=True):
+    for row in zip(*fitting.values(), strict=True):
         table.add_row(*(Text(text) for text in row))
-    to = into or console()
     to.print(Text(printable(title)), soft_wrap=True)
-    to.print(table, width=max(to.width, least_width), crop=False)
+    to.print(table, width=max(to.width, _width(fitting)), crop=False)
+    left_out = {name: texts for name, texts in shown.items() if name not in fitting}
+    if left_out:
+        to.print(Text(f"left out to fit: {_named(left_out)}; --wide shows all"), soft_wrap=True)
+
+
+POLICY = "policy"
+"""The column of policies, where one's own are called by their class."""
+
+LEAST_COLUMNS = 2
+"""The first columns, which name what a row is of, are never left out."""
+
+
+def _fitting(shown: Mapping[str, list[str]], room: int) -> dict[str, list[str]]:
+    """Return the columns that fit: those that are the same in all rows go first, then the last."""
+    fitting = dict(shown)
+    dispensable = list(shown)[: LEAST_COLUMNS - 1 : -1]
+    for name in sorted(dispensable, key=lambda name: not _is_same(shown[name])):
+        if _width(fitting) <= room:
+            break
+        del fitting[name]
+    return fitting
+
+
+def _is_same(texts: Sequence[str]) -> bool:
+    return len(texts) > 1 and len(set(texts)) == 1
+
+
+def _least_width(name: str, texts: Sequence[str]) -> int:
+    return min(max(map(len, [*name.split(), *texts])), NEVER_FOLDED)
+
+
+def _width(columns: Mapping[str, Sequence[str]]) -> int:
+    return sum(_least_width(name, texts) + COLUMN_GAP for name, texts in columns.items())
+
+
+def _named(columns: Mapping[str, Sequence[str]]) -> str:
+    """Name columns, with their value if all rows have the same."""
+    return ", ".join(
+        f"{name} {texts[0]}" if _is_same(texts) else name for name, texts in columns.items()
+    )
 
 
 def format_for(format: Format | None, out: Path | None) -> Format:
@@ -433,11 +486,11 @@ def _is_number(value: object) -> bool:
 
 def _column(values: Sequence[Any]) -> list[str]:
     """Return the texts of a column: its numbers have as many decimals each, so that they align."""
-    decimals = decimals_of(values)
-    return [_shown(value, decimals) for value in values]
+    places = decimals_of(values)
+    return [_shown(value, places) for value in values]
 
 
-def _shown(value: object, decimals: int) -> str:
+def _shown(value: object, places: int) -> str:
     match value:
         case None:
             return UNKNOWN
@@ -446,6 +499,6 @@ def _shown(value: object, decimals: int) -> str:
         case int():
             return f"{value:,}"
         case float():
-            return f"{value:,.{decimals}f}"
+            return f"{value:,.{places}f}"
         case _:
             return printable(str(value))

@@ -15,6 +15,7 @@ from clockhand.command.output import check_outputs, command_line, deliver, print
 from clockhand.command.own_policies import with_libraries
 from clockhand.command.papers import Papers, for_papers
 from clockhand.command.progress import shown_progress
+from clockhand.completion.values import values_of
 from clockhand.studies.programs.comparison import PagedComparison, contenders
 from clockhand.studies.programs.comparison import compare as run_comparison
 from clockhand.studies.programs.findings import (
@@ -40,6 +41,7 @@ Policy = Annotated[
     typer.Option(
         metavar="NAME[:p=v,...]",
         help="A policy that works with faults and bits alone. See: clockhand policies.",
+        autocompletion=values_of("policies"),
     ),
 ]
 Memory = Annotated[
@@ -61,6 +63,7 @@ Emulate = Annotated[
         metavar="NAME[:option=value,...]|FILE.toml",
         help="With --swap-in-ram: reads and writes take the times of this device, and policies its "
         "costs. See: clockhand devices.",
+        autocompletion=values_of("devices"),
     ),
 ]
 Reserve = Annotated[
@@ -109,6 +112,7 @@ Compare = Annotated[
         metavar="LIST",
         help="Run the program under each of these, such as clock,craw,kernel; kernel is the "
         "kernel's own swap with equal memory.",
+        autocompletion=values_of("contenders", several=True),
     ),
 ]
 Repeat = Annotated[

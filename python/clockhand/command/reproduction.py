@@ -11,6 +11,7 @@ from rich.console import Console
 from clockhand.command.options import Jobs, Out, OutputFormat
 from clockhand.command.output import check_figures, command_line, deliver, print_table, say
 from clockhand.command.sweeps import DatasetFolder, sweep_progress
+from clockhand.completion.values import words_of
 from clockhand.reproduce import read_paper_experiment, reproduce
 from clockhand.reproduce.packaged import packaged, packaged_dataset
 from clockhand.study.errors import UsageError, option
@@ -19,7 +20,12 @@ from clockhand.sweep.tables import table_files
 
 PAPERS = ("craw", "cflru", "clock-dnv", "scm")
 
-Paper = Annotated[str, typer.Argument(help=f"What to reproduce: {', '.join(PAPERS)}.")]
+Paper = Annotated[
+    str,
+    typer.Argument(
+        help=f"What to reproduce: {', '.join(PAPERS)}.", autocompletion=words_of(PAPERS)
+    ),
+]
 ExperimentFile = Annotated[
     Path | None,
     typer.Option("--experiment", help="The paper's, which comes with Clockhand, if not given."),

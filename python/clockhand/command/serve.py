@@ -24,6 +24,7 @@ from clockhand.command.output import (
     tell,
     write_files,
 )
+from clockhand.completion.values import values_of
 from clockhand.serving.course import COUNTS, Sample
 from clockhand.serving.metrics import metrics_served
 from clockhand.serving.server import BlockServer, is_passed_a_socket, serve
@@ -37,7 +38,9 @@ Command = Annotated[
 Buffer = Annotated[
     str,
     typer.Option(
-        metavar="NAME:total=SIZE[,p=v,...]", help="A write buffer. See: clockhand policies."
+        metavar="NAME:total=SIZE[,p=v,...]",
+        help="A write buffer. See: clockhand policies.",
+        autocompletion=values_of("write_buffers"),
     ),
 ]
 Disk = Annotated[Path, typer.Option(metavar="FILE", help="The disk: a file or a block device.")]

@@ -7,6 +7,7 @@ import typer
 from clockhand.command.options import OutputFormat
 from clockhand.command.output import Format, print_table, say, write_rows
 from clockhand.command.progress import shown_progress
+from clockhand.completion.values import values_of
 from clockhand.study.errors import UsageError, option
 from clockhand.traces.synthetic import recipes, synthesize
 
@@ -22,7 +23,8 @@ def _synthesize(
         typer.Argument(
             help="Patterns such as zipf:skew=0.9,footprint=1GiB,reads=70%, joined by + into mixes "
             "and by then into phases (uniform, zipf, hot-cold, sequential, loop); "
-            "or a recipe of --list; or FILE.toml."
+            "or a recipe of --list; or FILE.toml.",
+            autocompletion=values_of("recipes"),
         ),
     ] = None,
     out: Annotated[

@@ -17,9 +17,12 @@ def _named(entries: Iterable[Mapping[str, Any]]) -> list[str]:
 
 CATALOGS: Mapping[str, Callable[[], list[str]]] = {
     "admissions": lambda: list(_engine.admissions()),
+    "contenders": lambda: [*_named(_engine.policies()), "kernel"],
     "devices": lambda: _named(_engine.devices()),
     "formats": lambda: _named(_engine.formats()),
     "policies": lambda: [name for name in _named(_engine.policies()) if name not in _ENDS],
+    "pages_of_devices": lambda: _named((*_engine.devices(), *_engine.ssds())),
+    "pages_of_policies": lambda: _named((*_engine.policies(), *_engine.write_buffers())),
     "policies_and_bounds": lambda: _named(_engine.policies()),
     "readings": lambda: list(_engine.readings()),
     "recipes": lambda: _named(_engine.recipes()),

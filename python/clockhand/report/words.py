@@ -85,15 +85,20 @@ LEAST_DECIMALS = 3
 MOST_DECIMALS = 6
 
 
+MOST_DIGITS = 9
+"""Digits of a number with its decimals: the decimals of large numbers say nothing."""
+
+
 def decimals_of(values: Iterable[object]) -> int:
     """Return the decimals of a column's numbers: as many as give the least of them three digits,
-    and at most six."""
+    in no more digits than can be read, and at most six."""
     floats = (abs(value) for value in values if isinstance(value, float))
     known = [value for value in floats if value and math.isfinite(value)]
     if not known:
         return LEAST_DECIMALS
-    digits = 2 - math.floor(math.log10(min(known)))
-    return min(max(LEAST_DECIMALS, digits), MOST_DECIMALS)
+    wanted = min(max(LEAST_DECIMALS, 2 - math.floor(math.log10(min(known)))), MOST_DECIMALS)
+    whole = 1 + max(0, math.floor(math.log10(max(known))))
+    return max(0, min(wanted, MOST_DIGITS - whole))
 
 
 def number_text(value: Any) -> str:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from clockhand import _engine
 from clockhand.study.errors import UsageError
+from clockhand.study.policies import IN_FILE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,12 +35,6 @@ METHODS = {
     "tick": ("frames",),
 }
 """The methods that Clockhand calls, and what it gives them."""
-
-IN_FILE = ".py:"
-"""What stands between the file and the class in the name of a policy."""
-
-IN_LIBRARY = ".so:"
-"""Separator of library and policy in the name of a policy in a library."""
 
 MOST_BYTES = 1 << 20
 """A larger file is not a policy."""

@@ -3,6 +3,7 @@
 Such texts are taken apart here and nowhere else.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
 
@@ -19,6 +20,32 @@ BOUND = "bound"
 
 FEASIBLE = "opt-feasible"
 """The other end of the bracket of the optimum, a schedule that knows the future."""
+
+
+IN_FILE = ".py:"
+"""What stands between the file and the class in the name of a policy."""
+
+IN_LIBRARY = ".so:"
+"""Separator of library and policy in the name of a policy in a library."""
+
+
+def called(texts: Iterable[str]) -> dict[str, str]:
+    """Return how tables and figures call policies: those of one's own by their class alone, unless
+    two files, or a file and the catalog, have one of that name."""
+    short = {text: _behind_file(text) for text in dict.fromkeys(texts)}
+    counts = Counter(short.values())
+    return {
+        text: text if counts[name] > 1 or kind_of(name) is not None else name
+        for text, name in short.items()
+    }
+
+
+def _behind_file(text: str) -> str:
+    for separator in (IN_FILE, IN_LIBRARY):
+        _, found, name = text.partition(separator)
+        if found:
+            return name
+    return text
 
 
 def name_of(text: str) -> str:

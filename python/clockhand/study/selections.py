@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from clockhand.study.errors import UsageError, option
-from clockhand.study.own_policies import IN_FILE, IN_LIBRARY, Entry, texts_of
-from clockhand.study.policies import name_of
+from clockhand.study.own_policies import Entry, texts_of
+from clockhand.study.policies import IN_FILE, IN_LIBRARY, name_of
 from clockhand.study.ranges import each_value, goes_on_with_sizes
 
 ALL = "all"
