@@ -518,6 +518,17 @@ def test_analyses_divide_filter_sum_up_and_name_the_best() -> None:
         ("craw", 50.0, 400.0),
     ]
     assert table(where={"frames": 2}, summary="greatest") == [("clock", 200.0), ("craw", 400.0)]
+    # A mean over a disk and flash would be about neither.
+    devices = ("slc-nand", "hdd")
+    rows = pl.concat(rows.with_columns(pl.lit(name).alias("device")) for name in devices)
+    assert table(rows="policy") == [
+        (policy, device, value)
+        for device in devices
+        for policy, value in (("clock", 150.0), ("craw", 225.0))
+    ]
+    assert table(columns="device", summary="greatest") == [
+        ("clock", 200.0, 200.0), ("craw", 400.0, 400.0),
+    ]  # fmt: skip
 
 
 def test_a_sweep_runs_from_any_folder(experiment: Path, tmp_path: Path) -> None:

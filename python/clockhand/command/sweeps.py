@@ -30,7 +30,7 @@ from clockhand.command.papers import Papers, for_papers
 from clockhand.command.progress import Lines, progress_bar
 from clockhand.report.paper_tables import PaperTable
 from clockhand.study.errors import UsageError, option
-from clockhand.study.facts import printable
+from clockhand.study.facts import Facts, SsdRunFacts, base_names, printable
 from clockhand.study.files import refuse_overwriting
 from clockhand.sweep import Dataset, analyse, differences, read_experiment, run_sweep
 from clockhand.sweep.differences import Differences
@@ -68,6 +68,8 @@ Cluster = Annotated[
 MemoryBudget = Annotated[
     str | None,
     typer.Option(
+        "--memory-budget",
+        "--memory-limit",
         metavar="SIZE",
         help="Limit of memory for a trace and the cells at work on it; half of the "
         "machine's if not given.",
@@ -147,7 +149,7 @@ def _sweep(
     ]
     files = papers.analyses(made, sweep.facts)
     if report is not None or plots is not None:
-        result = sweep.reported(_asked(read, made))
+        result = sweep.reported(_asked(read, made, sweep.facts))
         files |= result.report_files(report, plots, marked, papers.theme)
     shown = partial(_print_analyses, made, sweep.rows, sweep.facts, read.layout)
     deliver(read.layout.shown(sweep.rows), format, out, shown, files, plots, papers.tables)
@@ -249,7 +251,7 @@ def _print_analyses(
 ) -> None:
     """Print the table of each analysis; the rows themselves where none is asked for."""
     for table in tables:
-        print_table(table.title, table.content, to)
+        print_table(table.title, _with_base_names(table.content, facts), to)
     if not tables:
         _print_rows(rows, facts, layout, to)
 
@@ -274,13 +276,23 @@ def sweep_progress() -> Iterator[SweepWatch | None]:
         yield watch
 
 
-def _asked(experiment: Experiment, tables: Iterable[PaperTable]) -> dict[str, Any]:
+def _with_base_names(table: pl.DataFrame, facts: Facts | SsdRunFacts) -> pl.DataFrame:
+    """Return a table for people, in which traces are called as in the rest of a report."""
+    short = base_names(trace["name"] for trace in facts["traces"])
+    if "trace" in table.columns:
+        table = table.with_columns(pl.col("trace").replace(short))
+    return table.rename({name: short[name] for name in table.columns if name in short})
+
+
+def _asked(
+    experiment: Experiment, tables: Iterable[PaperTable], facts: Facts | SsdRunFacts
+) -> dict[str, Any]:
     """Return what an experiment asks, what its author expects and its analyses, for a report."""
     from clockhand.report.table import plain_table
 
     return {
-        "question": experiment.question,
-        "expected": experiment.expected,
+        "question": " ".join(experiment.question.split()),
+        "expected": " ".join(experiment.expected.split()),
         "analyses": [
             {
                 "title": table.title,
@@ -288,6 +300,6 @@ def _asked(experiment: Experiment, tables: Iterable[PaperTable]) -> dict[str, An
                 "rows": shown.rows,
             }
             for table in tables
-            for shown in [plain_table(table.content, {})]
+            for shown in [plain_table(_with_base_names(table.content, facts), {})]
         ],
     }

@@ -10,6 +10,7 @@ import polars as pl
 from clockhand.sweep.layout import PAGES, Layout
 
 VALUE = pl.col("value")
+DEVICE = "device"
 SUMMARIES = {
     "mean": VALUE.mean(),
     "geometric-mean": VALUE.log().mean().exp(),
@@ -159,8 +160,9 @@ def analyse(rows: pl.DataFrame, analysis: Analysis, layout: Layout = PAGES) -> p
         layout: The study that they are of.
 
     Returns:
-        A row per combination of ``analysis.rows``, in order of first occurrence. Cells without a
-        value are left out of the summary, which is null if nothing is left.
+        A row per combination of ``analysis.rows``, in order of first occurrence, and per device if
+        there are several: a mean over a disk and flash is about neither. Cells without a value are
+        left out of the summary, which is null if nothing is left.
     """
     value = pl.col(analysis.value).cast(pl.Float64)
     rows = layout.shown(rows).with_columns(layout.label)
@@ -171,13 +173,17 @@ def analyse(rows: pl.DataFrame, analysis: Analysis, layout: Layout = PAGES) -> p
     for name, wanted in analysis.where.items():
         rows = rows.filter(_is_wanted(name, wanted))
     rows = rows.filter(VALUE.is_not_null())
-    by = [*analysis.rows, *([] if analysis.columns is None else [analysis.columns])]
+    index = list(analysis.rows)
+    by = [*index, *([] if analysis.columns is None else [analysis.columns])]
+    if DEVICE in rows.columns and DEVICE not in by and rows[DEVICE].n_unique() > 1:
+        index.append(DEVICE)
+        by.append(DEVICE)
     table = rows.group_by(list(dict.fromkeys(by)), maintain_order=True).agg(
         SUMMARIES[analysis.summary].alias(analysis.summary)
     )
     if analysis.columns is None:
         return table
-    return table.pivot(analysis.columns, index=list(analysis.rows), values=analysis.summary)
+    return table.pivot(analysis.columns, index=index, values=analysis.summary)
 
 
 def _with_reference(rows: pl.DataFrame, value: str, policy: str, layout: Layout) -> pl.DataFrame:
