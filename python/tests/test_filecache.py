@@ -198,14 +198,19 @@ def test_a_report_has_every_figure_and_row(tmp_path: Path) -> None:
     )
     run.write_report(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
-    of_each_part = 4 + 1
-    assert page.count("<figure ") == 2 * 2 * of_each_part + 1
+    # A hit ratio, a time and a ranking on each device; hits that pay, where they differ.
+    of_each_part = 1 + 2 + 2
+    groups = run.rows.partition_by("trace", "block_bytes")
+    differ = sum(group["required_hits"].n_unique() > 1 for group in groups)
+    assert page.count("<figure ") == 2 * 2 * of_each_part + 2 + differ
+    assert "<h1>A file cache pays" in page
     assert page.count("<tr><td") >= run.rows.height
     run = clockhand.filecache(loop(), capacity="1%,2%", devices="hdd,scm:ratio=1")
     run.write_plots(tmp_path / "plots")
     names = {path.name for path in (tmp_path / "plots").iterdir()}
-    keys = ("required-hits", "hit-ratio", "time-hdd", "time-scm-ratio-1", "time_ranking",
-            "time_heat_map")  # fmt: skip
+    keys = ("required-hits", "hit-ratio", "time-hdd", "time-scm-ratio-1", "time_hdd_ranking",
+            "time_hdd_heat_map", "time_scm-ratio-1_ranking",
+            "time_scm-ratio-1_heat_map")  # fmt: skip
     assert names == {f"{key}.{suffix}" for key in keys for suffix in ("svg", "png")}
 
 

@@ -129,12 +129,12 @@ def test_the_table_beside_has_three_lines_per_process_in_per_cent_of_the_pager()
 def test_findings_say_what_it_cost_and_how_far_mapped_is_from_exact() -> None:
     cost, agreement, distance = run_findings(rows_of(statistics(), **AGREEING), facts())
     assert cost == (
-        "Under clock with 256 KiB: 100 misses, 40 pages read from swap and 28 written in 2.00 s."
+        "100 misses in 2.00 s under clock with 256 KiB: 40 pages are read from swap and 28 written."
     )
     assert "300 references" in agreement
     assert "10.0 % fewer misses and 10.0 % more writes" in distance
     two = rows_of(statistics(), statistics())
-    assert "for each of 2 processes: 200 misses" in run_findings(two, facts())[0]
+    assert "with 256 KiB for each of 2 processes: " in run_findings(two, facts())[0]
 
 
 def test_the_table_of_processes_leaves_out_nothing_that_is_known() -> None:

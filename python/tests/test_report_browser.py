@@ -425,7 +425,9 @@ def test_a_long_page_has_contents_that_filter_and_folds_what_comes_late(opened: 
     links = [link.text for link in page.find_elements("css selector", "nav.contents a")]
     assert {"trace-0", "trace-5", "All rows"} <= set(links)
     folded = "return [...document.querySelectorAll('details.folded')].map((fold) => fold.open)"
-    assert page.execute_script(folded) == [False] * 3
+    assert page.execute_script(folded) == [False] * 5
+    first = "return document.querySelector('details.folded').getBoundingClientRect().top"
+    assert page.execute_script(first) <= 5 * 900, "five screens, then details are folded"
     drawn = "return document.querySelectorAll('#trace-5 .chart svg').length"
     assert page.execute_script(drawn) == 0
     page.execute_script("location.hash = '#trace-5'")

@@ -12,15 +12,18 @@ import pytest
 from clockhand import ClockhandError, UsageError
 from clockhand.report import figures
 from clockhand.report.appearance import LIGHT, marks
-from clockhand.report.bars import _share_digits
+from clockhand.report.bars import _order, _share_digits
 from clockhand.report.canvas import SCHEMA_VERSION, VEGA_LITE
 from clockhand.report.emphasis import emphasised, in_figure, kept
 from clockhand.report.html import _library
 from clockhand.report.lines import Compared, SizeAxis
+from clockhand.report.measures import drawable, same_everywhere
 from clockhand.report.overview import Overview, Place, overview
 from clockhand.report.scales import Kind, Measure, outlier_cut, ratio_text, ticks, value_axis
 from clockhand.report.series import first_spellings
+from clockhand.report.table import plain_table
 from clockhand.report.words import reads_text, short_names, thinned, titled
+from clockhand.studies.pages.charts import specifications
 from clockhand.studies.pages.report import render
 from clockhand.studies.pages.sections import sections
 from clockhand.study import drawing
@@ -287,6 +290,67 @@ def test_what_is_the_title_is_not_said_again_below_it() -> None:
     assert titled(["A is best.", "B is not."], 1, "All") == ("A is best", ["B is not."])
     assert titled(["A is best.", "B is not."], 2, "All") == ("All", ["A is best.", "B is not."])
     assert titled([], 1, "All") == ("All", [])
+
+
+def test_a_long_sentence_is_a_title_of_one_line() -> None:
+    said = "With 833 frames, craw takes the least I/O time on gcc: 1.72 s, 11.3 % less than lru."
+    title, below = titled([said, "More."], 1, "All")
+    assert title == "With 833 frames, craw takes the least I/O time on gcc"
+    assert below == [said, "More."]
+    waits = (
+        "With cbm:total=1MiB on a week of requests, p99 of writes is 1.77 ms, almost all of it "
+        "waiting; p99 of reads is 50 µs."
+    )
+    title, _ = titled([waits], 1, "All")
+    assert title == "With cbm:total=1MiB on a week of requests, p99 of writes is 1.77 ms"
+
+
+def test_a_table_has_percent_and_one_unit_in_a_column() -> None:
+    rows = pl.DataFrame(
+        {
+            "hit_ratio": [0.8639, None], "io_time_us": [13_007_800.0, 500.0],
+            "waf": [1.5, 12.25], "pages": [1, 20_000], "years": [1_371_086_781.4933333, 0.003],
+        }
+    )  # fmt: skip
+    table = plain_table(rows, {"io_time_us": "I/O time (µs)"})
+    assert [column.heading for column in table.columns] == [
+        "hit ratio", "I/O time (s)", "waf", "pages", "years",
+    ]  # fmt: skip
+    assert table.rows[0] == ("86.39\u00a0%", "13.007800", "1.500", "1", "1,371,086,781")
+    assert table.rows[1] == ("–", "0.000500", "12.250", "20,000", "0")
+
+
+def test_devices_are_apart_from_traces_and_nothing_is_averaged_over_them() -> None:
+    rows = pl.concat(
+        example_rows(["one", "two"], policies=("clock", "craw", "lru")).with_columns(
+            pl.lit(device).alias("device"), pl.col("io_time_us") * factor
+        )
+        for device, factor in (("slc-nand", 1), ("hdd", 7))
+    )
+    facts = example_facts(["one", "two"])
+    text = render(rows, facts)
+    assert "<h1>craw needs the least I/O time on 2 of 2 devices, over 2 traces</h1>" in text
+    for device in ("slc-nand", "hdd"):
+        assert f"Which policy, where, by how much: {device}<" in text
+    assert "4 traces" not in text, "a device is no trace"
+    keys = specifications(rows, facts)
+    assert {"io_time_hdd_ranking", "io_time_slc-nand_ranking"} <= set(keys)
+    assert "io_time_ranking" not in keys
+
+
+def test_bars_stand_from_the_best_on() -> None:
+    records = [{"policy": name, "hits": hits} for name, hits in (("a", 0.1), ("b", 0.9))]
+    assert _order(records, "hits", most_first=True) == ["b", "a"]
+    assert _order(records, "hits", most_first=False) == ["a", "b"]
+
+
+def test_what_is_the_same_everywhere_has_no_figure_and_is_said() -> None:
+    waf = Measure("waf", "waf", "Write amplification", "", Kind.RATIO)
+    clean = Measure("clean", "clean", "Clean pages", "", Kind.COUNT)
+    records = [{"waf": 1.0, "clean": 0}, {"waf": 1.0, "clean": 0}]
+    assert drawable([waf, clean], records) == []
+    assert same_everywhere([waf, clean], records) == ["write amplification 1.00"]
+    assert drawable([waf], [{"waf": 1.0}, {"waf": 1.1}]) == [waf]
 
 
 # The engine that draws ends its process where it lacks memory, and ended the command with it.

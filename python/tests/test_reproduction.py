@@ -374,7 +374,12 @@ def test_sizes_with_the_same_frames_weigh_once() -> None:
 
 def test_the_page_opens_in_a_browser(made: Reproduction, tmp_path: Path) -> None:
     page = render_reproduction(made)
-    (tmp_path / "page.html").write_text(page)
+    assert page.count('<details class="folded" id="statement-') == len(
+        {claim.statement for claim in made.claims}
+    )
+    # Figures in what is folded wait until it is opened.
+    opened_page = page.replace('<details class="folded"', '<details open class="folded"')
+    (tmp_path / "page.html").write_text(opened_page)
     chromium = shutil.which("chromium")
     if chromium is None:
         unavailable("chromium is not here: the page of the reproduction was not opened")

@@ -174,7 +174,22 @@ def test_the_sentences_compare_buffers_of_one_size() -> None:
         overwrites(), buffers=["lru:total=64", "bplru:total=64", "lru:total=32"], ssds="small"
     )
     (sentence,) = [text for text in findings(run.rows, run.facts) if "fewest" in text]
-    assert sentence.startswith("With 64 pages of buffer, lru:total=64 writes the fewest pages")
+    said = sentence.replace("\u00a0", " ")
+    assert said.startswith("With 256 KiB of buffer, lru writes the fewest pages to flash")
+
+
+def test_the_title_of_a_report_is_the_best_buffer_in_a_line(tmp_path: Path) -> None:
+    for buffers, title in (
+        (["lru:total=64", "fab:total=64"], "lru writes the fewest pages to flash with 256 KiB"),
+        (
+            ["lru:total=32", "fab:total=32", "lru:total=64", "fab:total=64"],
+            "lru writes the fewest pages to flash at all 2 sizes",
+        ),
+    ):
+        run = clockhand.run_ssd(overwrites(), buffers=buffers, ssds="small")
+        run.write_report(tmp_path / "report.html")
+        page = (tmp_path / "report.html").read_text().replace("\u00a0", " ")
+        assert f"<h1>{title}</h1>" in page
 
 
 @pytest.mark.parametrize(

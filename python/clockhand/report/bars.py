@@ -1,4 +1,4 @@
-"""Bars at a single size, shortest first: what lines are over several sizes."""
+"""Bars at a single size, the best first: what lines are over several sizes."""
 
 import json
 import math
@@ -18,8 +18,8 @@ from clockhand.report.lines import (
     known_tooltip,
     quantity,
 )
-from clockhand.report.scales import Kind, Measure, label_expression, ratio_text
-from clockhand.report.words import time_text, unique
+from clockhand.report.scales import Kind, Measure, label_expression, value_text
+from clockhand.report.words import unique
 
 BAR_HEIGHT = 24
 GREY_OPACITY = 0.55
@@ -50,12 +50,14 @@ def bars_chart(
 
         canvas: Where it is drawn.
 
-        by: The column whose least value comes first, so that figures line up; the measure's own
-            if not given.
+        by: The column whose least value comes first, so that figures line up; if it is not given,
+            the best of the measure's own does.
 
         beside: A column of ratios whose values stand beside the numbers, and the words behind them.
     """
-    order = _order(compared.records, by or measure.field)
+    order = _order(
+        compared.records, by or measure.field, most_first=not by and measure.most_is_best
+    )
     edge = _edge(compared, measure)
     base = _base(compared, measure, order, edge, beside)
     tooltip = known_tooltip(compared.tooltip, compared.records)
@@ -100,17 +102,9 @@ def bars_note(compared: Compared, measure: Measure) -> str:
     line = f"{errors_note(compared, measure)}{line}".rstrip()
     if max(compared.known(measure.field), default=0) <= edge:
         return line
-    return f"{line} Bars are cut at {_edge_text(edge, measure)}; their numbers are not.".lstrip()
-
-
-def _edge_text(edge: float, measure: Measure) -> str:
-    if measure.kind is Kind.SHARE:
-        return f"{100 * edge:.3g} %"
-    if measure.kind is Kind.RATIO:
-        return ratio_text(edge)
-    if measure.kind is Kind.TIME:
-        return time_text(edge)
-    return f"{edge:,.0f}" if edge >= 100 else f"{edge:,.3g}"
+    return (
+        f"{line} Bars are cut at {value_text(measure.kind, edge)}; their numbers are not.".lstrip()
+    )
 
 
 def _errors(base: Spec, compared: Compared, measure: Measure, canvas: Canvas) -> list[Spec]:
@@ -125,8 +119,10 @@ def _errors(base: Spec, compared: Compared, measure: Measure, canvas: Canvas) ->
     return [{**layer, "mark": {**rule, "clip": True}, "transform": [*base["transform"], test]}]
 
 
-def _order(records: Sequence[Record], field: str) -> list[str]:
-    known = sorted(records, key=lambda record: (record[field] is None, record[field] or 0))
+def _order(records: Sequence[Record], field: str, *, most_first: bool) -> list[str]:
+    """Return the series from the best on; those without a value are last."""
+    sign = -1 if most_first else 1
+    known = sorted(records, key=lambda record: (record[field] is None, sign * (record[field] or 0)))
     return unique(str(record["policy"]) for record in known)
 
 
@@ -207,7 +203,7 @@ def _value(field: str, edge: float, measure: Measure) -> Spec:
         axis["values"] = [0, 0.2, 0.4, 0.6, 0.8, 1]
     return quantity(
         field,
-        title=None,
+        title=measure.title,
         scale={"domain": [0, edge * ROOM or 1], "nice": False},
         axis=axis,
     )

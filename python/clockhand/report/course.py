@@ -21,6 +21,7 @@ from clockhand.report.canvas import (
 from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.scales import Kind, label_expression
 from clockhand.report.table import Table
+from clockhand.report.words import titled
 from clockhand.study.facts import printable
 
 PAGE_TEMPLATE = Path(__file__).with_name("course.html.j2")
@@ -255,11 +256,12 @@ class CoursePage:
             tables: What stands below the figures.
             facts: How the numbers were made.
         """
+        title, below = titled(sentences, 1, printable(subject))
         return template(PAGE_TEMPLATE).render(
             overline=overline,
-            title=sentences[0].rstrip(".") if sentences else printable(subject),
+            title=title,
             subject=printable(subject),
-            sentences=sentences[1:],
+            sentences=below,
             parts=self._parts,
             tables=tables,
             facts=printable(facts),

@@ -5,6 +5,7 @@ import functools
 import gzip
 import hashlib
 import importlib.metadata
+import itertools
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +19,7 @@ import jinja2
 from clockhand.report.appearance import DARK, LIGHT, Mark
 from clockhand.report.canvas import HIGHLIGHT, ROWS, VEGA_LITE, compiled
 from clockhand.report.overview import RANGE_HEIGHT, RANGE_WIDTH, Overview
+from clockhand.report.scales import ratio_text
 from clockhand.report.table import Table
 from clockhand.report.words import number_text, reads_text, unique
 from clockhand.study.drawing import converter
@@ -29,8 +31,14 @@ KIT = Path(__file__).parent
 AXIS_HEIGHT = 66
 """Pixels that a figure takes below and above the area of its values."""
 
-MOST_OPEN = 3
-"""Parts that stand open where there are several more."""
+CAPTION_HEIGHT = 100
+"""Pixels of its title and caption, and of the gap below it."""
+
+SCREEN = 900
+"""Pixels of a screen, about."""
+
+MOST_SCREENS = 5
+"""Screens of a long page before what is about single inputs is folded."""
 
 MOST_SENTENCES = 3
 """Sentences that stand above the first figure; the others are folded."""
@@ -116,6 +124,8 @@ class Part:
         bound_dash: The dash of the lower bound, where the legend has one.
 
         is_of_input: Whether it is all of an input, and no more about one.
+
+        finding: What it shows, in sentences, where several stand on a page.
     """
 
     slug: str
@@ -129,6 +139,7 @@ class Part:
     overviews: Sequence[Overview] = ()
     bound_dash: Sequence[int] = ()
     is_of_input: bool = True
+    finding: str = ""
 
     @property
     def plural(self) -> str:
@@ -149,6 +160,26 @@ class Part:
     def figures(self) -> list[Figure]:
         """All figures, row by row."""
         return [figure for _, figures in self.rows for figure in figures]
+
+    @property
+    def height(self) -> int:
+        """About the pixels that it takes where figures stand in two columns, below the first."""
+        figures = [CAPTION_HEIGHT + figure.height for figure in self.figures if figure.is_drawn]
+        beside = sum(figures[1:]) // 2
+        return sum(figures[:1]) + beside + sum(overview.height for overview in self.overviews)
+
+
+def open_parts(parts: Sequence[Part], leading: Sequence[Overview] = ()) -> int:
+    """Return how many parts stand open: all of a short page, else what the first screens hold.
+
+    Args:
+        parts: The parts, in the order of the page.
+
+        leading: What stands above them.
+    """
+    room = MOST_SCREENS * SCREEN - sum(overview.height for overview in leading)
+    heights = list(itertools.accumulate(part.height for part in parts))
+    return len(parts) if len(parts) == 1 else sum(height <= room for height in heights)
 
 
 def focus_of(figures: Iterable[Figure], focus: Sequence[str]) -> list[str]:
@@ -225,6 +256,7 @@ def template(page: Path) -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.filters["number"] = number_text
+    environment.filters["ratio"] = ratio_text
     environment.filters["reads"] = reads_text
     environment.filters["synthetic_mark"] = synthetic_mark
     everywhere: dict[str, Any] = {
@@ -234,7 +266,7 @@ def template(page: Path) -> jinja2.Template:
         "script": _resource("page.js"),
         "library": _library,
         "most_notes": MOST_NOTES,
-        "most_open": MOST_OPEN,
+        "open_parts": open_parts,
         "most_sentences": MOST_SENTENCES,
         "range_width": RANGE_WIDTH,
         "range_height": RANGE_HEIGHT,

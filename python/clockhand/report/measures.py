@@ -8,17 +8,28 @@ from clockhand.report.canvas import Canvas, Spec
 from clockhand.report.html import Figure, Part, SeriesLook, focus_of
 from clockhand.report.lines import Compared, Record, cut_note, lines_chart
 from clockhand.report.overview import Overview
-from clockhand.report.scales import Measure
+from clockhand.report.scales import Measure, value_text
 
 
 def drawable(measures: Sequence[Measure], records: Sequence[Record]) -> list[Measure]:
-    """Return the measures of which there is something to compare: two values, not both 0."""
-    return [
-        measure
-        for measure in measures
-        if any(record[measure.field] for record in records)
-        and sum(record[measure.field] is not None for record in records) > 1
-    ]
+    """Return the measures of which there is something to compare: two values that differ."""
+    return [measure for measure in measures if len(set(_known(measure, records))) > 1]
+
+
+def same_everywhere(measures: Sequence[Measure], records: Sequence[Record]) -> list[str]:
+    """Return what is the same of all and thus has no figure, such as ``write amplification 1.00``;
+    what is 0 has nothing to tell."""
+    texts = []
+    for measure in measures:
+        values = _known(measure, records)
+        if len(values) > 1 and len(set(values)) == 1 and values[0]:
+            title = measure.title[0].lower() + measure.title[1:]
+            texts.append(f"{title} {value_text(measure.kind, values[0])}")
+    return texts
+
+
+def _known(measure: Measure, records: Sequence[Record]) -> list[float]:
+    return [record[measure.field] for record in records if record[measure.field] is not None]
 
 
 def measure_chart(compared: Compared, measure: Measure, canvas: Canvas) -> Spec:

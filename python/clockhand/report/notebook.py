@@ -56,7 +56,7 @@ def _table(rows: pl.DataFrame) -> str:
     if "trace" in rows.columns:
         short = base_names(rows["trace"].unique())
         rows = rows.with_columns(pl.col("trace").replace_strict(short, return_dtype=pl.String))
-    texts = [[html.escape(text) for text in cells(rows[name])] for name in rows.columns]
+    texts = [[html.escape(text) for text in cells(rows[name])[1]] for name in rows.columns]
     sides = ["right" if kind.is_numeric() else "left" for kind in rows.dtypes]
 
     def line(tag: str, words: list[str]) -> str:

@@ -3,11 +3,11 @@
 import itertools
 import math
 import statistics
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from clockhand.report.scales import outlier_cut, ratio_text, ticks
-from clockhand.report.words import short_names, thinned, unique
+from clockhand.report.words import free_slug, short_names, size_share_text, thinned, unique
 
 MOST_COLUMNS = 10
 FEWER_COLUMNS = 5
@@ -21,6 +21,10 @@ STRONGEST = math.log(2)
 
 MOST_NAMED = 5
 """Series that were not run everywhere and are named."""
+
+ROW_HEIGHT = 25
+HEAD_HEIGHT = 120
+"""Pixels of a row, and of what stands above the rows."""
 
 RANGE_WIDTH = 150
 RANGE_HEIGHT = 18
@@ -68,6 +72,7 @@ class Range:
     least_x: float
     most_x: float
     is_cut: bool
+    is_mean_cut: bool
 
     @property
     def least_text(self) -> str:
@@ -162,6 +167,11 @@ class Overview:
         """The places of the columns with which groups begin."""
         lengths = [0, *(len(columns) for _, columns in self.groups)]
         return set(itertools.accumulate(lengths[:-1]))
+
+    @property
+    def height(self) -> int:
+        """About the pixels that it takes on a page."""
+        return HEAD_HEIGHT + ROW_HEIGHT * len(self.entries)
 
     @property
     def columns(self) -> list[str]:
@@ -260,6 +270,29 @@ def overview(
     )
 
 
+def of_each(overviews: Mapping[str, Sequence[Overview]]) -> list[Overview]:
+    """Return the overviews of each device, which are named after it where there are several.
+
+    A mean over a disk and flash would be about neither.
+
+    Args:
+        overviews: Those of each device; the same overview of all of them stands together.
+    """
+    if len(overviews) == 1:
+        return [summed for of_device in overviews.values() for summed in of_device]
+    named = [
+        (summed.key, replace(
+            summed,
+            key=f"{summed.key}_{free_slug(device, [])}",
+            title=f"{summed.title}: {device}",
+        ))
+        for device, of_device in overviews.items()
+        for summed in of_device
+    ]  # fmt: skip
+    keys = unique(key for key, _ in named)
+    return [summed for key in keys for of_key, summed in named if of_key == key]
+
+
 def _caption(
     unit: str, places: Sequence[Place], traces: Sequence[str], shown: int, place_word: str
 ) -> str:
@@ -314,7 +347,8 @@ def _groups(
 ) -> list[tuple[str, Columns]]:
     by_size = _by_size(places, traces, size_text)
     groups: list[tuple[str, Columns]] = []
-    if by_size:
+    # A single size is the mean itself.
+    if len(by_size) > 1 or (by_size and len(traces) == 1):
         most = MOST_COLUMNS if len(traces) == 1 else FEWER_COLUMNS
         kept = (
             thinned(range(len(by_size)), most) if len(by_size) > most + 2 else range(len(by_size))
@@ -346,7 +380,7 @@ def _by_size(
         if len({place.size for place in ranked}) == 1:
             label = _size_name(ranked[0], size_text)
         elif len(shares) == len(ranked) and max(shares) <= SAME_SHARE * min(shares):
-            label = _percent(statistics.median(shares))
+            label = size_share_text(statistics.median(shares))
         else:
             return []
         columns.append((label, list(ranked)))
@@ -355,13 +389,7 @@ def _by_size(
 
 def _size_name(place: Place, size_text: Callable[[float], str]) -> str:
     text = size_text(place.size)
-    return text if place.share is None else f"{text}\n{_percent(place.share)}"
-
-
-def _percent(share: float) -> str:
-    if share > 1:
-        return "fits"
-    return f"{100 * share:.2g}\u00a0%" if share < 0.995 else "100\u00a0%"
+    return text if place.share is None else f"{text}\n{size_share_text(place.share)}"
 
 
 def _cell(value: float, is_diverging: bool) -> Cell:
@@ -415,4 +443,5 @@ def _range(mean: float, spread: Sequence[tuple[float, str]], axis: _Axis) -> Ran
         least_x=axis.x(least),
         most_x=axis.x(most),
         is_cut=most > axis.high,
+        is_mean_cut=mean > axis.high,
     )

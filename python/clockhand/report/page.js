@@ -363,7 +363,7 @@
       const keys = new Map();
       for (const row of rows) {
         const text = row.cells[column];
-        const number = numeric ? Number(text.replaceAll(",", "")) : text;
+        const number = numeric ? Number(text.replace(/[,\u00a0%]/g, "")) : text;
         keys.set(row, text === "–" || Number.isNaN(number) ? null : number);
       }
       const collator = new Intl.Collator("en", { numeric: true });

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from clockhand.report.canvas import Spec
+from clockhand.report.words import percent, time_text
 
 # A value axis that spans more than this factor is unreadable on a linear scale.
 LOGARITHMIC_SPAN = 50
@@ -111,6 +112,19 @@ def ratio_text(ratio: float) -> str:
     if ratio >= 99.95:
         return f"{ratio:,.0f}"
     return f"{ratio:.1f}" if ratio >= 9.995 else f"{ratio:.2f}"
+
+
+def value_text(kind: Kind, value: float) -> str:
+    """Return one value for reading."""
+    match kind:
+        case Kind.SHARE:
+            return percent(value)
+        case Kind.RATIO:
+            return ratio_text(value)
+        case Kind.TIME:
+            return time_text(value)
+        case _:
+            return f"{value:,.0f}" if value >= 100 else f"{value:,.3g}"
 
 
 def is_spread(sizes: Sequence[float]) -> bool:

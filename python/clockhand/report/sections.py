@@ -1,6 +1,6 @@
 """The inputs of a report: a heading each, with its figures on the page, or the same as pictures."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from clockhand.report.appearance import Mark, marks
@@ -9,7 +9,7 @@ from clockhand.report.emphasis import emphasised, kept
 from clockhand.report.html import Part, SeriesLook
 from clockhand.report.lines import Compared, Record, series_of
 from clockhand.report.measures import Drawn
-from clockhand.report.overview import Overview
+from clockhand.report.overview import Overview, of_each
 from clockhand.report.overview_charts import overview_charts
 from clockhand.report.words import free_slug
 
@@ -53,6 +53,10 @@ class Section:
             records have them.
 
         everywhere: The series of all inputs, if each looks alike in all of them.
+
+        device: What its numbers hold for, where inputs differ in it: a drive, a pair of tiers.
+
+        place: Its label without the device; the whole label if it is not given.
     """
 
     label: str
@@ -66,6 +70,8 @@ class Section:
     series: Sequence[str] = ()
     best_first: Sequence[str] = ()
     everywhere: Sequence[str] = ()
+    device: str = ""
+    place: str = ""
 
     def compared_on(self, canvas: Canvas, highlight: Sequence[str]) -> Compared:
         """Return what is compared, with the best and what the user names emphasised."""
@@ -79,6 +85,27 @@ class Section:
         looks = [look for look in looks if look.policy in series]
         compared = self.compared(looks, emphasised(*given))
         return replace(compared, anchors=kept(*given))
+
+
+def together(
+    sections: Sequence[Section],
+    overviews: Callable[[Mapping[str, Sequence[Record]]], Sequence[Overview]],
+    records: Callable[[Section], Sequence[Record]],
+) -> list[Overview]:
+    """Return the overviews of all inputs, those of each device by themselves.
+
+    Args:
+        sections: The inputs.
+
+        overviews: Makes the overviews of records by their places.
+
+        records: Gives the records of an input.
+    """
+    devices: dict[str, dict[str, Sequence[Record]]] = {}
+    for section in sections:
+        of_device = devices.setdefault(section.device, {})
+        of_device[section.place or section.label] = records(section)
+    return of_each({device: overviews(places) for device, places in devices.items()})
 
 
 def parts_of(sections: Iterable[Section], highlight: Sequence[str]) -> list[Part]:

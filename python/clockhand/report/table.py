@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from clockhand.report.words import UNKNOWN, number_text
+from clockhand.report.words import UNKNOWN, number_text, time_unit
 from clockhand.study.facts import Facts, SsdRunFacts, trace_label
+from clockhand.study.numbers import decimals
 
 # More rows than this are laid out when they are asked for; until then they are packed data.
 SHOWN_ROWS = 200
@@ -65,14 +66,16 @@ def table_without_filter(
 
 def plain_table(rows: pl.DataFrame, headings: Mapping[str, str]) -> Table:
     """Lay out rows of anything, under these headings or the columns' own names."""
-    columns = [
-        Column(name, headings.get(name, name.replace("_", " ")), dtype.is_numeric())
-        for name, dtype in rows.schema.items()
+    laid_out = [
+        cells(rows[name], headings.get(name, name.replace("_", " "))) for name in rows.columns
     ]
-    texts = [cells(rows[name]) for name in rows.columns]
+    columns = [
+        Column(name, heading, rows[name].dtype.is_numeric())
+        for name, (heading, _) in zip(rows.columns, laid_out, strict=True)
+    ]
     return Table(
         columns=columns,
-        rows=list(zip(*texts, strict=True)),
+        rows=list(zip(*(texts for _, texts in laid_out), strict=True)),
         constants=[],
         traces=[],
         policies=[],
@@ -81,16 +84,36 @@ def plain_table(rows: pl.DataFrame, headings: Mapping[str, str]) -> Table:
     )
 
 
-def cells(column: pl.Series) -> list[str]:
-    """Return the texts of a column: its numbers have as many decimals each, so that they align."""
+SHARES = ("_share", "hit_ratio", "fault_ratio", "hit_rate")
+"""How the columns end whose values are written in percent."""
+
+TIMES_US = "_us"
+"""How the columns of times in µs end, which are written in a unit that suits all of them."""
+
+
+def cells(column: pl.Series, heading: str | None = None) -> tuple[str, list[str]]:
+    """Return a column as a page shows it: its heading, with the unit, and its texts.
+
+    Numbers have as many decimals each, so that they align: shares are percentages, and times are
+    in the unit that gives the longest one to three digits before the point, unless the column has
+    no heading but its name, which says that it is in microseconds.
+    """
     if not column.dtype.is_numeric():
-        return [number_text(value) for value in column]
+        return heading or column.name, [number_text(value) for value in column]
     known = [value for value in column if value is not None and math.isfinite(value)]
-    if column.name.endswith(("_ratio", "_share", "_over_bound")):
-        decimals = 4
+    factor, behind = 1.0, ""
+    if column.name.endswith(SHARES):
+        factor, behind, places = 100.0, "\u00a0%", 2
+    elif column.name.endswith(TIMES_US) and heading is not None:
+        unit, unit_us = time_unit(known)
+        factor = 1 / unit_us
+        heading = f"{heading.removesuffix(' (µs)').removesuffix(' us')} ({unit})"
+        places = decimals(value * factor for value in known)
     else:
-        decimals = 0 if all(value == int(value) for value in known) else 3
-    return [
-        UNKNOWN if value is None or not math.isfinite(value) else f"{value:,.{decimals}f}"
+        places = 0 if all(value == int(value) for value in known) else decimals(known)
+    return heading or column.name, [
+        UNKNOWN
+        if value is None or not math.isfinite(value)
+        else f"{value * factor if factor != 1 else value:,.{places}f}{behind}"
         for value in column
     ]

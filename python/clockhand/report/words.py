@@ -22,21 +22,27 @@ def thinned(values: Sequence[Any], count: int) -> list[Any]:
     return unique(values[round(last * place / (count - 1))] for place in range(count))
 
 
-LONGEST_TITLE = 100
-"""Characters that a heading may have."""
+LONGEST_TITLE = 72
+"""Characters of a heading that stays on one line."""
+
+LEAST_TITLE = 40
+"""A part of a sentence with fewer says too little to be a heading."""
 
 
 def titled(sentences: Sequence[str], inputs: int, otherwise: str) -> tuple[str, list[str]]:
     """Return a report's title and the sentences below it: of one input, the first is the title.
 
-    Of a long one the title is what stands before its first colon or semicolon.
+    Of a long one the title is what stands before its first colon or semicolon, and if that is
+    still too long, before a comma.
     """
     if inputs != 1 or not sentences:
         return otherwise, list(sentences)
     title = sentences[0].rstrip(".")
     if len(title) <= LONGEST_TITLE:
         return title, list(sentences[1:])
-    return re.split(r"[:;] ", title, maxsplit=1)[0], list(sentences)
+    title = re.split(r"[:;] ", title, maxsplit=1)[0]
+    comma = title.rfind(", ", LEAST_TITLE, LONGEST_TITLE)
+    return title if len(title) <= LONGEST_TITLE or comma < 0 else title[:comma], list(sentences)
 
 
 def byte_text(size_bytes: int) -> str:
@@ -124,6 +130,13 @@ def percent(share: float) -> str:
     """Return a share for reading, with a space that does not break."""
     percentage = 100 * share
     return f"{percentage:.1f}\u00a0%" if abs(percentage) >= 0.1 else f"{percentage:.2g}\u00a0%"
+
+
+def size_share_text(share: float) -> str:
+    """Return a size as a share of a footprint, in two digits, as it was asked for."""
+    if share > 1:
+        return "fits"
+    return f"{100 * share:.2g}\u00a0%" if share < 0.995 else "100\u00a0%"
 
 
 def short_names(names: Sequence[str]) -> list[str]:

@@ -32,17 +32,27 @@ def render_reproduction(made: Reproduction) -> str:
     page = report["page"]
     parts = [_part(figure, report, results) for figure in report["figure"]]
     traces = sum(results[of]["trace"].n_unique() for of in page["traces_of"] if of in results)
+    title = title_of(page["paper"], made.claims, traces)
     return template(PAGE_TEMPLATE).render(
-        title=title_of(page["paper"], made.claims, traces),
+        title=title.partition(",")[0],
+        verdicts=f"{title}.",
         page=page,
         statements=_texts(results["statements"].drop("best_reading", "worst_reading")),
-        claims=[printable(vars(claim)) for claim in made.claims],
+        claims=_by_statement(made.claims),
         paper_tables={name: _texts(table) for name, table in made.paper_tables.items()},
         parts=parts,
         facts=printable(made.facts),
         payload=payload(parts),
         geometries=[geometry_line(ssd) for ssd in made.facts.get("ssds", [])],
     )
+
+
+def _by_statement(claims: Collection[Claim]) -> dict[str, list[Any]]:
+    """Return the readings of each statement, in the order of the claims."""
+    found: dict[str, list[Any]] = {}
+    for claim in claims:
+        found.setdefault(claim.statement, []).append(printable(vars(claim)))
+    return found
 
 
 def title_of(paper: str, claims: Collection[Claim], traces: int) -> str:

@@ -18,7 +18,7 @@ from clockhand.report.lines import (
     quantity,
 )
 from clockhand.report.over_time import OverTime
-from clockhand.report.overview import Overview, Place, overview
+from clockhand.report.overview import Overview, Place, of_each, overview
 from clockhand.report.scales import Kind, Measure
 from clockhand.report.series import first_spellings
 from clockhand.studies.filecache.findings import (
@@ -222,14 +222,10 @@ def _drawn(compared: Compared, measure: Measure, canvas: Canvas) -> Spec:
 
 
 def overviews(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview]:
-    """Return a ranking with a heat map: time with a cache over the time without one.
-
-    A device is a part of the label, as prices decide what pays.
-    """
-    values: dict[tuple[str, Place], float] = {}
+    """Return a ranking with a heat map for each device: time with a cache over that without one."""
+    values: dict[str, dict[tuple[str, Place], float]] = {}
     for label, records in records_by_label.items():
         cells = [record for record in records if "time_us" in record and record["policy"] != BOUND]
-        devices = {record["device"] for record in cells}
         without = {
             (record["device"], record["capacity"]): record["time_us"]
             for record in cells
@@ -237,14 +233,15 @@ def overviews(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview
         }
         for record in cells:
             device, capacity = record["device"], record["capacity"]
-            where = label if len(records_by_label) == 1 else f"{label} · {device}"
-            if len(records_by_label) == 1 and len(devices) > 1:
-                where = device
             if without.get((device, capacity)):
-                place = Place(where, capacity, record["share"])
-                values[record["policy"], place] = record["time_us"] / without[device, capacity]
-    if not values:
-        return []
+                place = Place(label, capacity, record["share"])
+                of_device = values.setdefault(device, {})
+                of_device[record["policy"], place] = record["time_us"] / without[device, capacity]
+    return of_each({device: _overviews(of_device) for device, of_device in values.items()})
+
+
+def _overviews(values: dict[tuple[str, Place], float]) -> list[Overview]:
+    """Return the overview of one device, if there is more than one place."""
     summed = overview(
         values,
         key="time",
@@ -254,6 +251,5 @@ def overviews(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview
         size_word="capacity",
         size_text=lambda size: f"{size:,.0f}",
         notes={NO_CACHE: "baseline"},
-        place_word="device" if len(records_by_label) == 1 else "trace and device",
     )
     return [summed] if summed is not None and summed.has_ranges else []

@@ -83,21 +83,27 @@ def findings(rows: pl.DataFrame, facts: Facts | None) -> list[str]:
 
 
 def headline(rows: pl.DataFrame, facts: Facts | None) -> str:
-    """Return the title of a report: on which devices a cache pays, if there is one input."""
+    """Return the title of a report: on which devices a cache pays, and for how many inputs."""
     split = groups(rows)
-    if len(split) > 1:
-        return f"File caches: {len(split)} inputs"
-    pays: dict[bool, list[str]] = {True: [], False: []}
-    where = group_label(rows, split[0], facts)
-    for device, cells in by_device(split[0]):
-        if caches(cells).is_empty():
-            return f"What no file cache can do better, for {where}"
-        saves = any(_saving(row) >= NOTICEABLE for row in caches(cells).to_dicts())
-        pays[saves].append(device)
-    if not pays[True]:
-        return f"No file cache pays on {all_of(pays[False])} for {where}"
-    but = f", but not on {all_of(pays[False])}," if pays[False] else ""
-    return f"A file cache pays on {all_of(pays[True])}{but} for {where}"
+    where = group_label(rows, split[0], facts) if len(split) == 1 else f"{len(split)} inputs"
+    saves: dict[str, list[bool]] = {}
+    for group in split:
+        for device, cells in by_device(group):
+            if caches(cells).is_empty():
+                return f"What no file cache can do better, for {where}"
+            saving = any(_saving(row) >= NOTICEABLE for row in caches(cells).to_dicts())
+            saves.setdefault(device, []).append(saving)
+    some = [device for device, known in saves.items() if any(known)]
+    none = [device for device in saves if device not in some]
+    if not some:
+        return f"No file cache pays on {all_of(none)} for {where}"
+    but = f", but not on {all_of(none)}," if none else ""
+    if len(split) > 1 and not all(all(saves[device]) for device in some):
+        some = [
+            f"{device} ({sum(saves[device])} of {len(saves[device])} inputs)" for device in some
+        ]
+        return f"A file cache pays on {all_of(some)}{but.removesuffix(',')}"
+    return f"A file cache pays on {all_of(some)}{but} for {where}"
 
 
 def _saving(row: Mapping[str, Any]) -> float:

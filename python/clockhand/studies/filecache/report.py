@@ -121,8 +121,9 @@ def _drawings(
         "The fewest hits after which a block in the cache has cost less than without one, by "
         "device; fewer hits, better for the cache."
     )
-    chart = break_even_chart(records, title, canvas, compared.label)
-    yield Drawing("required-hits", title, caption, chart)
+    if group["required_hits"].n_unique() > 1:
+        chart = break_even_chart(records, title, canvas, compared.label)
+        yield Drawing("required-hits", title, caption, chart)
     yield Drawing(HIT_RATIO.key, HIT_RATIO.title, HIT_RATIO.note, hit_chart(compared, canvas))
     slugs: list[str] = []
     for shown, _ in by_device(group):

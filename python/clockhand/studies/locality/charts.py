@@ -32,6 +32,8 @@ PANEL_HEIGHT = 190
 BAND_OPACITY = 0.18
 SHADE_OPACITY = 0.13
 MOST_TICKS = 7
+MOST_DOTS = 24
+"""Points of a line that have a dot each; more would hide its dashes."""
 
 
 def look(series: str, theme: Theme) -> tuple[str, tuple[int, ...]]:
@@ -169,14 +171,17 @@ class _Drawing:
         return line
 
     def points(self) -> alt.Chart:
-        return self._points("isValid(datum.y)", size=9)
+        """Return what the pointer finds; where there are many, dots would hide the dashes."""
+        is_seen = len(self.panel.records) <= MOST_DOTS * len(self.panel.series)
+        return self._points("isValid(datum.y)", size=9, opacity=1 if is_seen else 0)
 
     def knee(self) -> alt.Chart:
-        return self._points("datum.knee && isValid(datum.y)", size=64)
+        return self._points("datum.knee && isValid(datum.y)", size=64, opacity=1)
 
-    def _points(self, test: str, size: int) -> alt.Chart:
+    def _points(self, test: str, size: int, opacity: float) -> alt.Chart:
         chosen = self.base.transform_filter(test)
-        points: alt.Chart = chosen.mark_point(filled=True, size=size, opacity=1, clip=True).encode(
+        points = chosen.mark_point(filled=True, size=size, opacity=opacity, clip=True)
+        drawn: alt.Chart = points.encode(
             x=self.x(), y=self.y(), color=self.color(), tooltip=self.tooltip()
         )
-        return points
+        return drawn

@@ -141,11 +141,11 @@ RANKINGS = (
     ("recency", "all", BOTH, "Reads and writes, by recency",
      "Ranks on one LRU list of all references (the paper's Figure 2)."),
     ("recency", "read", READS, "Reads, by recency",
-     "Ranks on an LRU list of reads only (Figure 3)."),
+     "Ranks on an LRU list of reads only (the paper's Figure 3)."),
     ("recency", "write", WRITES, "Writes, by recency",
-     "Ranks on an LRU list of writes only (Figure 4)."),
+     "Ranks on an LRU list of writes only (the paper's Figure 4)."),
     ("frequency", "write", BY_FREQUENCY, "Writes, by frequency",
-     "Ranks by the number of writes so far (Figure 5)."),
+     "Ranks by the number of writes so far (the paper's Figure 5)."),
 )  # fmt: skip
 
 

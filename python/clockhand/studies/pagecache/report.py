@@ -11,12 +11,13 @@ from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
 from clockhand.report.emphasis import emphasised, kept
 from clockhand.report.html import Part, payload, study_page
 from clockhand.report.lines import Compared, series_of
-from clockhand.report.measures import Drawn, caption, measure_chart
+from clockhand.report.measures import Drawn, caption, measure_chart, same_everywhere
 from clockhand.report.overview_charts import overview_charts
 from clockhand.report.parameters import Ranged, ranges_of
 from clockhand.report.table import table_without_filter
 from clockhand.report.words import free_slug, titled, unique
 from clockhand.studies.pagecache.charts import (
+    MEASURES,
     OVER_TIME,
     REASONS_TITLE,
     baseline_of,
@@ -123,6 +124,7 @@ def _sections(rows: pl.DataFrame, facts: Facts) -> list[_Section]:
         )
         slug = free_slug(label, [section.slug for section in result])
         records, unit = cell_records(group)
+        summary = " · ".join([summary, *same_everywhere(MEASURES, records)])
         ranges = ranges_of(group.to_dicts(), group["trace"][0], facts)
         reasons = reason_records(group)
         result.append(_Section(slug, label, summary, records, unit, reasons, ranges))

@@ -14,7 +14,7 @@ from clockhand.report.emphasis import emphasised, kept
 from clockhand.report.lines import Compared, SizeAxis, is_drawable, lines_chart
 from clockhand.report.measures import caption
 from clockhand.report.over_time import OverTime
-from clockhand.report.overview import Overview, Place, overview
+from clockhand.report.overview import Overview, Place, of_each, overview
 from clockhand.report.overview_charts import overview_charts
 from clockhand.report.scales import Kind, Measure
 from clockhand.report.words import byte_text, unique
@@ -22,7 +22,7 @@ from clockhand.studies.pages.findings import finding
 from clockhand.studies.pages.sections import Record, Section, meaning, sections
 from clockhand.study.facts import Facts
 from clockhand.study.files import publish
-from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, reads_the_future
+from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, called, reads_the_future
 
 if TYPE_CHECKING:
     import altair as alt
@@ -128,6 +128,8 @@ def specifications(
 ) -> dict[str, Spec]:
     """Return the figures as Vega-Lite, by the keys of :func:`figures`."""
     parts = sections(rows, facts)
+    names = called(rows["policy"])
+    highlight = [names.get(name, name) for name in highlight]
     everywhere = looks(parts, PICTURE.theme)
     label = parts[0].label if len(parts) == 1 else f"{len(parts)} inputs"
     charts: dict[str, Spec] = {}
@@ -146,6 +148,7 @@ def specifications(
 def recommendation_chart(rows: pl.DataFrame, policy: str) -> Spec:
     """Draw the I/O time of all policies at one memory size: the recommended one stands out."""
     [section] = sections(rows, None)
+    policy = called(rows["policy"]).get(policy, policy)
     everywhere = looks([section], PICTURE.theme)
     shown = [policy, *([section.baseline] if section.baseline else [])]
     compared = replace(compared_of(section, everywhere, PICTURE, [policy]), focus=shown)
@@ -297,9 +300,28 @@ def _memory(section: Section) -> SizeAxis:
 
 
 def overviews(parts: Sequence[Section]) -> list[Overview]:
-    """Return the rankings with heat maps of sections together: over CLOCK, and over the bound."""
-    over = [_overview(parts, "io_time", "relative"), _overview(parts, "over_bound", "bound")]
-    return [summed for summed in over if summed is not None and summed.has_ranges]
+    """Return the rankings with heat maps of sections together: over CLOCK, and over the bound.
+
+    Each device has its own.
+    """
+    return of_each(
+        {
+            device: [
+                summed
+                for key, kind in (("io_time", "relative"), ("over_bound", "bound"))
+                if (summed := _overview(of_device, key, kind)) is not None and summed.has_ranges
+            ]
+            for device, of_device in by_device(parts).items()
+        }
+    )
+
+
+def by_device(parts: Sequence[Section]) -> dict[str, list[Section]]:
+    """Return the sections of each device, in the order of the parts."""
+    found: dict[str, list[Section]] = {}
+    for section in parts:
+        found.setdefault(str(section.setting["device"]), []).append(section)
+    return found
 
 
 def _feasible(bound: Record) -> Record:
@@ -365,5 +387,5 @@ def _ratios(section: Section, kind: str, has_baseline: bool) -> list[tuple[str, 
         if value is not None and record["frames"] in section.sizes:
             percentage = record["memory_percent"]
             share = None if percentage is None else percentage / 100
-            result.append((name, Place(section.label, record["frames"], share), value))
+            result.append((name, Place(section.place, record["frames"], share), value))
     return result

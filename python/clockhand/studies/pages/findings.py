@@ -4,7 +4,8 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from clockhand.report.words import unique
+from clockhand.report.scales import ratio_text
+from clockhand.report.words import size_share_text, unique
 from clockhand.studies.pages.sections import Section, meaning
 from clockhand.study.phrases import all_of
 from clockhand.study.policies import BASELINE, reads_the_future
@@ -14,11 +15,41 @@ NOTICEABLE = 0.0005
 
 
 @dataclass(frozen=True)
+class Verdict:
+    """A finding in numbers.
+
+    Attributes:
+        best: The policies that need the least I/O time.
+
+        ratio: Their time over that of ``against``, the mean over all sizes.
+
+        least: The least at one size.
+
+        most: The most at one size.
+
+        over_bound: Their time over that of the lower bound, if it is known.
+
+        against: What they are compared with.
+    """
+
+    best: str
+    ratio: float
+    least: float
+    most: float
+    over_bound: float | None
+    against: str
+
+
+@dataclass(frozen=True)
 class Finding:
-    """``lead`` is one sentence that can stand alone; ``detail`` says over what it was computed."""
+    """``lead`` is one sentence that can stand alone; ``detail`` says over what it was computed.
+
+    Where policies were compared, ``verdict`` has the numbers.
+    """
 
     lead: str
     detail: str
+    verdict: Verdict | None = None
 
 
 def finding(section: Section) -> Finding:
@@ -87,7 +118,20 @@ def _against_baseline(
             f"{all_of(best)}, {verb} {_percent(least - 1)} more."
         )
     detail = _baseline_detail(section, ratios[best[0]], sizes)
-    return Finding(lead, detail + _over_bound(section, best, sizes) + _left_out(section))
+    verdict = _verdict(section, best, ratios[best[0]].values(), sizes, clock)
+    return Finding(lead, detail + _over_bound(section, best, sizes) + _left_out(section), verdict)
+
+
+def _verdict(
+    section: Section,
+    best: Sequence[str],
+    ratios: Iterable[float],
+    sizes: Sequence[int],
+    against: str,
+) -> Verdict:
+    known = list(ratios)
+    over_bound = _times_bound(section, best[0], sizes)
+    return Verdict(all_of(best), _mean(known), min(known), max(known), over_bound, against)
 
 
 def _baseline_detail(section: Section, ratios: Mapping[int, float], sizes: Sequence[int]) -> str:
@@ -130,24 +174,31 @@ def _against_best(
     if least > 1 + NOTICEABLE:
         detail += f" That is {_percent(least - 1)} above the best policy of each size."
     detail += " CLOCK was not run, so nothing is relative to it."
-    return Finding(lead, detail + _over_bound(section, best, sizes) + _left_out(section))
+    ratios = [times_us[best[0]][size] / best_us[size] for size in sizes]
+    verdict = _verdict(section, best, ratios, sizes, "the best of each size")
+    return Finding(lead, detail + _over_bound(section, best, sizes) + _left_out(section), verdict)
 
 
 def _over_bound(section: Section, policies: Sequence[str], sizes: Sequence[int]) -> str:
     """Say how far policies that share a place are from the lower bound, if it is known."""
-    ratios = {
-        record["frames"]: record["io_time_over_bound"]
-        for record in section.records
-        if record["policy"] == policies[0]
-    }
-    known = [ratios[size] for size in sizes if ratios[size] is not None]
-    if len(known) < len(sizes):
+    ratio = _times_bound(section, policies[0], sizes)
+    if ratio is None:
         return ""
     verb = "takes" if len(policies) == 1 else "take"
     return (
-        f" {all_of(policies)} {verb} {_mean(known):.2f}\u00a0\u00d7 the I/O time of the lower "
+        f" {all_of(policies)} {verb} {ratio_text(ratio)}\u00a0\u00d7 the I/O time of the lower "
         "bound, which no policy can go below."
     )
+
+
+def _times_bound(section: Section, policy: str, sizes: Sequence[int]) -> float | None:
+    ratios = {
+        record["frames"]: record["io_time_over_bound"]
+        for record in section.records
+        if record["policy"] == policy
+    }
+    known = [ratios[size] for size in sizes if ratios[size] is not None]
+    return _mean(known) if len(known) == len(sizes) else None
 
 
 def _baseline_text(section: Section) -> str:
@@ -168,12 +219,10 @@ def _share_text(section: Section, smallest: int, largest: int) -> str:
     footprint_pages = section.footprint_pages
     if footprint_pages is None:
         return ""
+    least, most = (size_share_text(size / footprint_pages) for size in (smallest, largest))
     if smallest == largest:
-        return f", {100 * smallest / footprint_pages:.3g}\u00a0% of the footprint"
-    return (
-        f" ({100 * smallest / footprint_pages:.3g} to "
-        f"{100 * largest / footprint_pages:.3g}\u00a0% of the footprint)"
-    )
+        return f", {most} of the footprint"
+    return f" ({least} to {most} of the footprint)"
 
 
 def _left_out(section: Section) -> str:

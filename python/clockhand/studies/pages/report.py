@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -11,12 +12,15 @@ from clockhand.report.canvas import CANVAS
 from clockhand.report.html import Figure, Part, focus_of, payload, template
 from clockhand.report.overview import Overview
 from clockhand.report.scales import Measure
+from clockhand.report.table import Table, plain_table
 from clockhand.report.words import byte_text, percent, size_text
 from clockhand.studies.pages.charts import (
     MEASURES,
     OVER_TIME,
     RATIOS,
     TOOLTIP,
+    WHICH,
+    by_device,
     chart,
     compared_of,
     drawable_measures,
@@ -30,12 +34,16 @@ from clockhand.studies.pages.sections import Record, Section, sections
 from clockhand.studies.pages.table import table
 from clockhand.study.facts import Facts, printable
 from clockhand.study.files import publish
+from clockhand.study.policies import called
 
 DRAWN = (
     *(name for name, _, _ in TOOLTIP), "io_time_feasible", "relative_io_time_feasible",
     *(f"{name}_{end}" for name in ("io_time", "read_ios", "write_ios") for end in ("low", "high")),
 )  # fmt: skip
 """Columns of records that figures show."""
+
+if TYPE_CHECKING:
+    from clockhand.studies.pages.recommendation import Recommendation
 
 PAGE_TEMPLATE = Path(__file__).with_name("report.html.j2")
 
@@ -45,7 +53,7 @@ class SectionPart(Part):
     """A part about one trace under one setting."""
 
     section: Section = field(kw_only=True)
-    finding: Finding = field(kw_only=True)
+    found: Finding = field(kw_only=True)
 
 
 def write_report(rows: pl.DataFrame, facts: Facts, path: str | Path) -> None:
@@ -70,6 +78,7 @@ def render(
     facts: Facts,
     highlight: Sequence[str] = (),
     intervals: pl.DataFrame | None = None,
+    answer: "Answer | None" = None,
 ) -> str:
     """Return the report as HTML text.
 
@@ -81,8 +90,12 @@ def render(
         highlight: policies that are emphasised, besides the best and CLOCK.
 
         intervals: The rows of intervals, if they were asked for.
+
+        answer: What leads the report, if it is not what the rows show.
     """
     split = sections(rows, facts)
+    names = called(rows["policy"])
+    highlight = [names.get(name, name) for name in highlight]
     everywhere = looks(split, PAGE)
     parts: list[SectionPart] = []
     drawn = 0
@@ -92,28 +105,88 @@ def render(
         parts.append(part)
     laid_out = table(rows, facts)
     leading = overviews(split) if len(split) > 1 else []
+    # What is about one device leads; how far it is from the bound follows, where there are several.
+    devices = len(by_device(split))
+    first = leading[:devices] if devices > 1 else leading
     over_time = OVER_TIME.parts(intervals, facts, parts)
     return template(PAGE_TEMPLATE).render(
-        title=_title(parts, leading),
+        title=_title(parts, first) if answer is None else answer.title,
+        answer=answer,
         parts=parts,
         over_time=over_time,
-        leading=leading,
+        leading=first,
+        following=leading[len(first) :],
         facts=printable(facts),
         table=laid_out,
         payload=payload([*parts, *over_time], {"rows-heading": laid_out}),
     )
 
 
-def _title(parts: Sequence[SectionPart], leading: Sequence[Overview]) -> str:
-    if len(parts) == 1:
-        return parts[0].finding.lead.rstrip(".")
-    inputs = f"{len(parts)} inputs"
-    best = (
-        next((entry for entry in leading[0].entries if not entry.note), None) if leading else None
+@dataclass(frozen=True)
+class Answer:
+    """What a recommendation says: its title, its sentences, and the situations it was tried in."""
+
+    title: str
+    sentences: Sequence[str]
+    situations: Table
+
+
+def render_recommendation(made: "Recommendation", highlight: Sequence[str]) -> str:
+    """Return the report of a recommendation: its sentences lead that of its rows."""
+    asked = made.situations.row(0, named=True)
+    leading = ("situation", "frames", "write_read_ratio", "best")
+    times = ("best_io_time_us", "recommended_io_time_us", "bound_io_time_us")
+    shown = made.situations.select(*leading, *times)
+    headings = {
+        "write_read_ratio": "a write costs (reads)",
+        "best_io_time_us": "I/O time (µs)",
+        "recommended_io_time_us": f"{made.policy} (µs)",
+        "bound_io_time_us": "lower bound (µs)",
+    }
+    # How far the bound is interests fewer than what to take where one is not sure.
+    choice, distance, *others = made.sentences
+    answer = Answer(
+        f"Take {made.policy} with {asked['frames']:,} frames on {asked['device']}",
+        printable([choice, *others, distance]),
+        plain_table(shown, headings),
     )
-    if best is not None and best.mean < 1 - NOTICEABLE and leading[0].unit.endswith("CLOCK"):
-        return f"{best.name} needs {percent(1 - best.mean)} less I/O time than CLOCK over {inputs}"
-    return f"Memory-replacement policies compared on {inputs}"
+    return render(made.cells, made.facts, [made.policy, *highlight], answer=answer)
+
+
+def _title(parts: Sequence[SectionPart], leading: Sequence[Overview]) -> str:
+    """Return the answer in a line; where devices are compared, it is about how many of them."""
+    if len(parts) == 1:
+        return parts[0].found.lead.rstrip(".")
+    inputs = _inputs(parts, per=max(1, len(leading)) if _are_of_devices(leading) else 1)
+    ahead = [entry for summed in leading for entry in summed.entries if not entry.note]
+    if not leading or not ahead or not leading[0].unit.endswith("CLOCK"):
+        return f"Memory-replacement policies compared on {inputs}"
+    if not _are_of_devices(leading):
+        least, name = 1 - ahead[0].mean, ahead[0].name
+        if least <= NOTICEABLE:
+            return f"No policy needs less I/O time than CLOCK over {inputs}"
+        return f"{name} needs {percent(least)} less I/O time than CLOCK over {inputs}"
+    best = [
+        next(entry.name for entry in summed.entries if not entry.note or entry.note == "baseline")
+        for summed in leading
+    ]
+    most = max(best, key=best.count)
+    return (
+        f"{most} needs the least I/O time on {best.count(most)} of {len(best)} devices, "
+        f"over {inputs}"
+    )
+
+
+def _are_of_devices(leading: Sequence[Overview]) -> bool:
+    return len({summed.key for summed in leading if summed.title.startswith(f"{WHICH}:")}) > 1
+
+
+def _inputs(parts: Sequence[SectionPart], per: int) -> str:
+    """Return what was compared over: traces, if nothing else differs."""
+    traces = len({part.section.trace for part in parts})
+    if traces * per != len(parts):
+        return f"{len(parts)} inputs"
+    return "1 trace" if traces == 1 else f"{traces} traces"
 
 
 def _part(
@@ -142,6 +215,7 @@ def _part(
         identity = f"{section.slug}-{ranged.key}"
         figures.append(Figure(identity, ranged.title, ranged.caption, specification, number))
     bounded = any(compared.has_bound(measure) for measure in drawable)
+    found = finding(section)
     return SectionPart(
         slug=section.slug,
         title=section.label,
@@ -154,7 +228,8 @@ def _part(
         overviews=overviews([section]),
         bound_dash=BOUND_DASH if bounded else (),
         section=section,
-        finding=finding(section),
+        finding=f"{found.lead} {found.detail}",
+        found=found,
     )
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,14 @@ from clockhand.report.series import first_spellings
 from clockhand.report.words import byte_text, free_slug, time_unit, unique
 from clockhand.studies.pages.comparison import SETTING_COLUMNS, io_time_over_bound
 from clockhand.study.facts import Facts, printable, trace_label
-from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, end_of_bracket, name_of
+from clockhand.study.policies import (
+    BASELINE,
+    BOUND,
+    FEASIBLE,
+    called,
+    end_of_bracket,
+    name_of,
+)
 from clockhand.study.sampling import DRAWN_ERRORS
 
 REQUIRED_COLUMNS = (
@@ -36,11 +43,13 @@ class Section:
     are in ``bounds``, one per memory size. If the other end of the bracket of the optimum is known
     too, its values are in ``io_time_feasible`` and ``relative_io_time_feasible``. Records that are
     estimates have the ends of their ranges, as ``io_time_low`` and so on. The field ``ranges`` has
-    the figures of policies that differ in one parameter.
+    the figures of policies that differ in one parameter, and ``place`` is the label without the
+    device, for what is said of one device.
     """
 
     slug: str
     label: str
+    place: str
     trace: str
     setting: dict[str, Any]
     records: list[Record]
@@ -83,7 +92,11 @@ def sections(rows: pl.DataFrame, facts: Facts | None) -> list[Section]:
     missing = [column for column in REQUIRED_COLUMNS if column not in rows.columns]
     if missing:
         raise ValueError(f"the result rows lack the columns {', '.join(missing)}: add them")
-    records = [_clean(record) for record in rows.with_columns(io_time_over_bound(rows)).to_dicts()]
+    names = called(rows["policy"])
+    records = [
+        _clean({**record, "policy": names[record["policy"]]})
+        for record in rows.with_columns(io_time_over_bound(rows)).to_dicts()
+    ]
     bounds = _narrowest(records, BOUND)
     # Without a bound the bracket is open, and the schedule is a row by itself.
     feasibles = _narrowest(records, FEASIBLE) if bounds else []
@@ -105,9 +118,10 @@ def sections(rows: pl.DataFrame, facts: Facts | None) -> list[Section]:
     for key, spelled in groups.items():
         group = _each_series_once(spelled)
         setting = dict(zip(settings, key[1:], strict=True))
-        label = " · ".join(
-            [trace_label(key[0], facts), *(_setting_text(name, setting[name]) for name in varying)]
-        )
+        words = {name: _setting_text(name, setting[name]) for name in varying}
+        label = " · ".join([trace_label(key[0], facts), *words.values()])
+        words.pop("device", None)
+        place = " · ".join([trace_label(key[0], facts), *words.values()])
         matching = [
             {**bound, FEASIBLE: _beside(bound, feasibles, key[0], setting)}
             for bound in bounds
@@ -115,7 +129,8 @@ def sections(rows: pl.DataFrame, facts: Facts | None) -> list[Section]:
         ]
         slug = free_slug(label, [section.slug for section in result])
         ranges = ranges_of([*group, *matching], key[0], facts)
-        result.append(_section(slug, label, setting, group, matching, ranges))
+        made = _section(slug, label, setting, group, matching, ranges)
+        result.append(replace(made, place=place))
     return result
 
 
@@ -250,6 +265,7 @@ def _section(
     return Section(
         slug=slug,
         label=label,
+        place=label,
         trace=group[0]["trace"],
         setting=setting,
         records=[extended(record) for record in group],

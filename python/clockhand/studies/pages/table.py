@@ -1,11 +1,14 @@
 """The table of all rows, with every number printed for reading."""
 
+from dataclasses import replace
+
 import polars as pl
 
-from clockhand.report.table import SHOWN_ROWS, Column, Table, cells
+from clockhand.report.table import Table, plain_table
 from clockhand.report.words import number_text, unique
 from clockhand.studies.pages.comparison import SETTING_COLUMNS, io_time_over_bound
 from clockhand.study.facts import Facts, printable, trace_label
+from clockhand.study.policies import called
 from clockhand.study.sampling import SAMPLE_COLUMNS
 
 # The columns that readers look for come first; others follow in the order of the rows.
@@ -56,20 +59,18 @@ def table(rows: pl.DataFrame, facts: Facts | None) -> Table:
         if name not in OPTIONAL_COLUMNS or rows[name].null_count() < rows.height
     ]
     labels = {name: trace_label(name, facts) for name in rows["trace"].unique()}
+    called_so = called(rows["policy"])
     shown = rows.select(names).with_columns(
-        pl.col("trace").cast(pl.String).replace_strict(labels, return_dtype=pl.String)
+        pl.col("policy").replace(called_so),
+        pl.col("trace").cast(pl.String).replace_strict(labels, return_dtype=pl.String),
     )
-    columns = [
-        Column(name, _heading(name), dtype.is_numeric()) for name, dtype in shown.schema.items()
-    ]
-    return Table(
-        columns=columns,
-        rows=list(zip(*(cells(shown[name]) for name in names), strict=True)),
+    laid_out = plain_table(shown, HEADINGS)
+    return replace(
+        laid_out,
         constants=[(_heading(name), number_text(value)) for name, value in constants],
         traces=unique(labels[name] for name in rows["trace"]),
-        policies=unique(printable(policy) for policy in rows["policy"]),
+        policies=unique(printable(called_so[policy]) for policy in rows["policy"]),
         has_filter=rows.height > FILTERED_ROWS,
-        shown_rows=SHOWN_ROWS,
     )
 
 

@@ -142,9 +142,9 @@ def run_findings(rows: pl.DataFrame, facts: PagedRunFacts) -> list[str]:
     memory = bytes_text(int(rows["frames"][0]) * int(rows["page_bytes"][0]))
     each = "" if rows.height == 1 else f" for each of {rows.height:,} processes"
     sentences = [
-        f"Under {policy} with {memory}{each}: {row['misses']:,} misses, "
-        f"{row['pages_read']:,} pages read from swap and {row['pages_written']:,} written "
-        f"in {facts['seconds']:,.2f} s."
+        f"{row['misses']:,} misses in {facts['seconds']:,.2f} s under {policy} with "
+        f"{memory}{each}: {row['pages_read']:,} pages are read from swap and "
+        f"{row['pages_written']:,} written."
     ]
     sentences += device_reads(rows) + unpaged(rows)
     known = rows.filter(pl.col("exact_misses").is_not_null())

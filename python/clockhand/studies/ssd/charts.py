@@ -44,13 +44,13 @@ OVER_TIME = OverTime(
 MIB = 1 << 20
 
 MEASURES = (
+    Measure("host_writes", "host_writes", "Pages written to flash",
+            "What the buffer sent on, dirty pages and clean padding; lower is better.", Kind.COUNT),
     Measure("hit_ratio", "hit_ratio", "Hit ratio",
             "Share of page references, reads and writes, that were served by the buffer.",
             Kind.SHARE),
     Measure("write_hit_ratio", "write_hit_ratio", "Write hit ratio",
             "The same of writes alone.", Kind.SHARE),
-    Measure("host_writes", "host_writes", "Pages written to flash",
-            "What the buffer sent on, dirty pages and clean padding; lower is better.", Kind.COUNT),
     Measure("clean_pages_flushed", "clean_pages_flushed", "Clean pages among them",
             "Pages written only as padding.", Kind.COUNT),
     Measure("batches", "batches", "Batches",
@@ -146,7 +146,7 @@ def compared_of(
         label=label,
         word="Buffer",
         records=records,
-        sizes=SizeAxis("buffer_mib", "Buffer (MiB)", sizes, "format(datum.value, ',.4~r')"),
+        sizes=SizeAxis("buffer_mib", "Buffer (MiB)", sizes, "format(datum.value, ',.3~r')"),
         looks=looks,
         focus=focus,
         tooltip=[*tooltip, *map(exact_tooltip, drawable(MEASURES, records))],

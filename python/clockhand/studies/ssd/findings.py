@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from clockhand.report.words import size_text
+from clockhand.report.words import percent, size_text
 from clockhand.studies.ssd.time_findings import BASELINE, of_time, of_windows
 from clockhand.study.facts import SsdFacts, SsdRunFacts, printable, trace_label
 from clockhand.study.phrases import all_of
@@ -87,6 +87,35 @@ def _where(group: pl.DataFrame, facts: SsdRunFacts, several_ssds: bool) -> str:
     return f"{where} and {printable(group['ssd'][0])}" if several_ssds else where
 
 
+def headline(rows: pl.DataFrame) -> str:
+    """Return the answer in a line: which buffer of the rows of one drive writes least to flash."""
+    best: dict[str, int] = {}
+    sizes = rows.filter(pl.col("buffer_pages") > 0).partition_by("buffer_pages")
+    for same in sizes:
+        name = printable(str(_called(same.sort("host_writes", maintain_order=True))[0]))
+        best[name] = best.get(name, 0) + 1
+    if not best or rows["buffer"].n_unique() < 2:
+        return ""
+    name = max(best, key=lambda name: best[name])
+    where = f"at {best[name]} of {len(sizes)} sizes"
+    if len(sizes) == 1:
+        where = f"with {_buffer_size(sizes[0])}"
+    elif best[name] == len(sizes):
+        where = f"at all {len(sizes)} sizes"
+    return f"{name} writes the fewest pages to flash {where}"
+
+
+def _called(same: pl.DataFrame) -> list[str]:
+    """Return how buffers of one size are called: without it, as far as that tells them apart."""
+    short = same.select(FAMILY)["policy"]
+    return list(short if short.n_unique() == same["buffer"].n_unique() else same["buffer"])
+
+
+def _buffer_size(same: pl.DataFrame) -> str:
+    row = same.row(0, named=True)
+    return size_text(row["buffer_pages"] * row["page_bytes"])
+
+
 def _of_writes(cells: pl.DataFrame, where: str) -> list[str]:
     """Compare buffers of the same size, with the next best and with LRU: across sizes the larger
     one wins."""
@@ -94,11 +123,12 @@ def _of_writes(cells: pl.DataFrame, where: str) -> list[str]:
     for same in cells.partition_by("buffer_pages", maintain_order=True):
         if same.height < 2:
             continue
-        ordered = same.sort("host_writes", maintain_order=True)
+        called = same.with_columns(pl.Series("called", _called(same), pl.String))
+        ordered = called.sort("host_writes", maintain_order=True)
         least = ordered["host_writes"][0]
-        names = same.filter(pl.col("host_writes") == least)["buffer"]
+        names = called.filter(pl.col("host_writes") == least)["called"]
         others = ordered.filter(pl.col("host_writes") > least)
-        size = f"With {same['buffer_pages'][0]:,} pages of buffer"
+        size = f"With {_buffer_size(same)} of buffer"
         if others.is_empty() or 1 - least / others["host_writes"][-1] < NOTICEABLE:
             sentences.append(f"{size}, all write the same number of pages to flash on {where}.")
             continue
@@ -114,7 +144,7 @@ def _of_writes(cells: pl.DataFrame, where: str) -> list[str]:
 
 
 def _more(others: pl.DataFrame, place: int, least: int) -> str:
-    name, writes = printable(others["buffer"][place]), others["host_writes"][place]
+    name, writes = printable(others["called"][place]), others["host_writes"][place]
     return f"{100 * (1 - least / writes):.1f} % fewer than {name}"
 
 
@@ -137,9 +167,9 @@ def of_length(cells: pl.DataFrame, where: str) -> list[str]:
         least = short.sort("drive_writes").row(0, named=True)
         who = "every buffer" if short.height == cells.height else _listed(short["buffer"])
         sentences.append(
-            f"Less than one drive write on {where} with {who} ({least['drive_writes']:.3g} with "
-            f"{printable(str(least['buffer']))}): WAF and life describe how the drive was aged, "
-            "not the trace; repeat it with --repeat until-steady."
+            f"Less than one drive write on {where} with {who} ({percent(least['drive_writes'])} of "
+            f"one with {printable(str(least['buffer']))}): WAF and life describe how the drive was "
+            "aged, not the trace; repeat it with --repeat until-steady."
         )
     restless = cells.filter((pl.col("repetitions") > 1) & ~pl.col("is_steady"))
     if not restless.is_empty():

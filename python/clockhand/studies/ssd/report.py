@@ -11,10 +11,10 @@ from clockhand.report.appearance import Mark
 from clockhand.report.canvas import PICTURE, Canvas, Spec
 from clockhand.report.html import payload, study_page
 from clockhand.report.lines import Compared, Record
-from clockhand.report.measures import caption, drawable, measure_chart
+from clockhand.report.measures import caption, drawable, measure_chart, same_everywhere
 from clockhand.report.overview_charts import overview_charts
 from clockhand.report.scales import Measure
-from clockhand.report.sections import Drawing, Section, parts_of, pictures_of
+from clockhand.report.sections import Drawing, Section, parts_of, pictures_of, together
 from clockhand.report.table import table_without_filter
 from clockhand.report.words import size_text, titled, unique
 from clockhand.studies.ssd.charts import (
@@ -28,7 +28,7 @@ from clockhand.studies.ssd.charts import (
     wear_chart,
     wear_records,
 )
-from clockhand.studies.ssd.findings import FAMILY, findings
+from clockhand.studies.ssd.findings import FAMILY, findings, headline
 from clockhand.studies.ssd.frontier import (
     FRONTIER,
     FRONTIER_FIELDS,
@@ -88,12 +88,14 @@ def render(
     rows, facts = run.rows, run.facts
     sections = _sections(run, sizes)
     parts = parts_of(sections, highlight)
-    together = _records_by_label(sections)
     title, sentences = titled(
         answer or findings(rows, facts, run.classes),
         len(sections),
         f"Write buffers on flash drives, {len(sections)} inputs",
     )
+    if not answer and len(sections) == 1 and not _is_timed(rows):
+        # With one size or several, the title is about all of them.
+        title, sentences = headline(rows) or title, findings(rows, facts, run.classes)
     table = table_without_filter(rows, facts, HEADINGS)
     parts += OVER_TIME.parts(intervals, facts, parts)
     return study_page().render(
@@ -101,7 +103,7 @@ def render(
         title=title,
         sentences=sentences,
         parts=parts,
-        leading=overviews(together) if len(sections) > 1 else [],
+        leading=together(sections, overviews, _over_sizes) if len(sections) > 1 else [],
         facts=printable({**facts, "ssds": _once(facts["ssds"])}),
         table=table,
         payload=payload(parts, {"rows-heading": table}),
@@ -113,10 +115,9 @@ def specifications(
 ) -> dict[str, Spec]:
     """Return every figure in Vega-Lite, by its key; the leading one first."""
     sections = _sections(run, sizes)
-    together = _records_by_label(sections)
     label = sections[0].label if len(sections) == 1 else f"{len(sections)} inputs"
     summaries: dict[str, Spec] = {}
-    for summed in overviews(together):
+    for summed in together(sections, overviews, _over_sizes):
         summaries |= overview_charts(summed, PICTURE, label)
     drawn = pictures_of(sections, highlight, has_overviews=False)
     # A recommendation is led by its frontier.
@@ -196,6 +197,10 @@ class _Figures:
             yield Drawing("wear", WEAR_TITLE, said, chart)
 
 
+def _is_timed(rows: pl.DataFrame) -> bool:
+    return "duration_us" in rows.columns and rows["duration_us"].null_count() < rows.height
+
+
 def _once(ssds: Sequence[Any]) -> list[Any]:
     return list({ssd["name"]: ssd for ssd in ssds}.values())
 
@@ -221,7 +226,9 @@ def _sections(run: SsdTables, sizes: pl.DataFrame | None) -> list[Section]:
         result.append(
             Section(
                 label=label,
-                text=_summary(group, timed),
+                text=" · ".join(
+                    [_summary(group, timed), *same_everywhere(MEASURES, figures.records)]
+                ),
                 records=figures.everything,
                 overviews=overviews({label: figures.records}),
                 compared=partial(figures.compared, label=label),
@@ -229,20 +236,17 @@ def _sections(run: SsdTables, sizes: pl.DataFrame | None) -> list[Section]:
                 always=(BASELINE,),
                 series=unique(names.values()),
                 best_first=figures.best_first,
+                device=printable(ssd),
+                place=trace_label(trace, run.facts),
             )
         )
     everywhere = unique(name for section in result for name in section.series)
     return [replace(section, everywhere=everywhere) for section in result]
 
 
-def _records_by_label(sections: Sequence[Section]) -> dict[str, list[Record]]:
+def _over_sizes(section: Section) -> list[Record]:
     """The values over sizes, without those of a frontier."""
-    return {
-        section.label: [
-            record for record in section.records if {"buffer", "buffer_mib"} <= record.keys()
-        ]
-        for section in sections
-    }
+    return [record for record in section.records if {"buffer", "buffer_mib"} <= record.keys()]
 
 
 def _summary(group: pl.DataFrame, timed: Timed | None) -> str:

@@ -6,8 +6,9 @@ from typing import Any
 import polars as pl
 
 from clockhand.report.series import first_spellings
+from clockhand.report.words import titled, unique
 from clockhand.study.facts import Facts, printable, trace_label
-from clockhand.study.phrases import all_of, one_of
+from clockhand.study.phrases import all_of
 from clockhand.study.sizes import bytes_text
 
 BOUND = "bound"
@@ -26,11 +27,13 @@ def groups(rows: pl.DataFrame) -> list[pl.DataFrame]:
     return once.partition_by("trace", "page_bytes", "tiers", maintain_order=True)
 
 
-def group_label(rows: pl.DataFrame, group: pl.DataFrame, facts: Facts | None) -> str:
+def group_label(
+    rows: pl.DataFrame, group: pl.DataFrame, facts: Facts | None, *, has_tiers: bool = True
+) -> str:
     """Return the name of a group: its trace, with page size and tiers where there are several."""
     first = group.row(0, named=True)
     label = trace_label(first["trace"], facts)
-    if rows["tiers"].n_unique() > 1:
+    if has_tiers and rows["tiers"].n_unique() > 1:
         label += f" on {printable(first['tiers'])}"
     if rows["page_bytes"].n_unique() > 1:
         label += f", pages of {bytes_text(first['page_bytes'])}"
@@ -103,17 +106,19 @@ def _replaced(group: pl.DataFrame, where: str) -> list[str]:
         return []
     runnable = found.drop_nulls().filter(~pl.col("policy").is_in(offline_lines(group)))
     limits: dict[tuple[str, str], list[str]] = {}
-    for slowdown in SLOWDOWNS:
+    for slowdown in reversed(SLOWDOWNS):
         at = runnable.filter(pl.col("slowdown") == slowdown).sort("fast_memory_share")
         share = 0.0 if at.is_empty() else 1 - at["fast_memory_share"][0]
         what = f"{100 * share:.3g}\u00a0%" if share > 0 else "nothing"
         of = f" ({at['policy'][0]})" if share > 0 else ""
         limits.setdefault((what, of), []).append(f"{100 * slowdown:.0f}")
     parts = [
-        f"{what} at {'a slowdown of ' if not number else ''}{one_of(at)}\u00a0%{of}"
-        for number, ((what, of), at) in enumerate(limits.items())
+        f"{what}{{}} at {{}}{' to '.join(unique([at[-1], at[0]]))}\u00a0%{of}"
+        for (what, of), at in limits.items()
     ]
-    return [f"Of the footprint of {where} slow memory can replace {all_of(parts)}."]
+    first = parts[0].format(f" of {where}", "a slowdown of ")
+    others = f"; {all_of(part.format('', '') for part in parts[1:])}" if parts[1:] else ""
+    return [f"Slow memory can replace {first}{others}."]
 
 
 def _over_sizes(sizes: Sequence[pl.DataFrame], where: str) -> list[str]:
@@ -146,11 +151,24 @@ def headline(rows: pl.DataFrame, facts: Facts | None) -> str:
     """Return the title of a report."""
     split = groups(rows)
     if len(split) > 1:
-        return f"Two tiers of memory: {len(split)} inputs"
+        fastest = [name for group in split if (name := _fastest(with_lines(group)))]
+        if not fastest:
+            return f"Two tiers of memory: {len(split)} inputs"
+        most = max(fastest, key=fastest.count)
+        return f"{most} is the fastest for {fastest.count(most)} of {len(split)} inputs"
     found = findings(rows, facts)
     if found:
-        return found[0].rstrip(".")
+        return titled(found, 1, "")[0]
     return f"Two tiers of memory: {group_label(rows, split[0], facts)}"
+
+
+def _fastest(group: pl.DataFrame) -> str | None:
+    """Return the line whose mean time over all sizes is least, of those that can run."""
+    runnable = group.filter(~pl.col("kind").is_in(["offline", "bound"])).drop_nulls("mean_ns")
+    if runnable["line"].n_unique() < 2:
+        return None
+    means = runnable.group_by("line", maintain_order=True).agg(pl.col("mean_ns").log().mean())
+    return str(means.sort("mean_ns", maintain_order=True)["line"][0])
 
 
 def _runnable(cells: pl.DataFrame) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ import polars as pl
 from clockhand.report.canvas import Canvas, Spec
 from clockhand.report.html import payload, study_page
 from clockhand.report.lines import Compared, Record
-from clockhand.report.sections import Drawing, Section, parts_of, pictures_of
+from clockhand.report.sections import Drawing, Section, parts_of, pictures_of, together
 from clockhand.report.table import table_without_filter
 from clockhand.studies.tier.charts import (
     OVER_TIME,
@@ -78,7 +78,6 @@ def render(
     """
     sections = _sections(rows, courses, facts)
     parts = parts_of(sections, highlight)
-    together = {section.label: cells_of(section.records) for section in sections}
     shown = rows.select(column for column in rows if column.null_count() < len(column))
     table = table_without_filter(shown, facts, HEADINGS)
     title, sentences = headline(rows, facts), findings(rows, facts)
@@ -86,9 +85,9 @@ def render(
     return study_page().render(
         overline="two tiers of memory",
         title=title,
-        sentences=sentences[1:] if len(parts) == 1 else sentences,
+        sentences=sentences[1:] if sentences[:1] == [f"{title}."] else sentences,
         parts=parts,
-        leading=overviews(together) if len(together) > 1 else [],
+        leading=together(sections, overviews, _cells) if len(sections) > 1 else [],
         facts=printable(facts),
         table=table,
         payload=payload(parts, {"rows-heading": table}),
@@ -104,8 +103,8 @@ def specifications(
 
 def _sections(rows: pl.DataFrame, courses: pl.DataFrame, facts: Facts) -> list[Section]:
     result = []
-    together = pl.concat([rows, courses], how="horizontal")
-    for group in map(with_lines, groups(together)):
+    whole = pl.concat([rows, courses], how="horizontal")
+    for group in map(with_lines, groups(whole)):
         label = group_label(rows, group, facts)
         cells, middle = cell_records(group), at_middle(group)
         prices, over_time = price_records(middle), course_records(middle)
@@ -120,9 +119,15 @@ def _sections(rows: pl.DataFrame, courses: pl.DataFrame, facts: Facts) -> list[S
                 drawings=partial(_drawings, prices, over_time, middle),
                 always=(BOUND, STATIC),
                 offline=offline_lines(group),
+                device=printable(group["tiers"][0]),
+                place=group_label(rows, group, facts, has_tiers=False),
             )
         )
     return result
+
+
+def _cells(section: Section) -> list[Record]:
+    return cells_of(section.records)
 
 
 def _drawings(
@@ -157,5 +162,5 @@ def _summary(group: pl.DataFrame) -> str:
     size = bytes_text(first["footprint_pages"] * first["page_bytes"])
     return (
         f"{first['references']:,} references · footprint {first['footprint_pages']:,} pages of "
-        f"{bytes_text(first['page_bytes'])} ({size}) · {printable(first['tiers_resolved'])}"
+        f"{bytes_text(first['page_bytes'])} ({size}) · {printable(first['tiers'])}"
     )

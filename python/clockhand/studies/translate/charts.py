@@ -87,7 +87,7 @@ def _like(rows: pl.DataFrame, first: Record, columns: Sequence[str]) -> pl.DataF
 
 def _at(first: Record, *, tlb: bool) -> str:
     """Return the caption of a figure that shows one memory size, and one TLB or all."""
-    text = f"Memory {printable(first['memory'])}"
+    text = f"Memory {_memory(first['memory'])}"
     return f"{text}, {tlb_text(first['tlb'], first['tlb2'])}." if tlb else f"{text}."
 
 
@@ -138,7 +138,11 @@ def _hit_rate_by_page(rows: pl.DataFrame, first: Record) -> Panel:
 def _fault_rate_by_page(rows: pl.DataFrame) -> Panel:
     cells = rows.unique(["page_bytes", "memory"], keep="first", maintain_order=True)
     records = [
-        _line(f"memory {row['memory']}", byte_text(row["page_bytes"]), row["page_fault_ratio"])
+        _line(
+            f"memory {_memory(row['memory'])}",
+            byte_text(row["page_bytes"]),
+            row["page_fault_ratio"],
+        )
         for row in cells.to_dicts()
     ]
     caption = "A line for each memory size."
@@ -228,7 +232,7 @@ def _marked(panel: Panel, canvas: Canvas) -> list[Spec]:
     for color, words in (
         (canvas.theme.ink, {x: "best" for x, height in totals.items() if height == least}),
         (
-            canvas.theme.background,
+            canvas.theme.ink,
             {x: f"▲ {height:,.0f}" for x, height in totals.items() if height > edge},
         ),
     ):
@@ -239,6 +243,11 @@ def _marked(panel: Panel, canvas: Canvas) -> list[Spec]:
         encoding = {**place, "text": text}
         layers.append({"data": {"values": records}, "mark": mark, "encoding": encoding})
     return layers
+
+
+def _memory(text: str) -> str:
+    """Return a memory size as figures write it: percent signs stand apart."""
+    return printable(text).replace("%", "\u00a0%")
 
 
 def panel_records(panel: Panel, identity: str) -> list[Record]:

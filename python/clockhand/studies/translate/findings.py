@@ -44,6 +44,20 @@ def findings(rows: pl.DataFrame, facts: Facts) -> list[str]:
     return sentences
 
 
+def headline(rows: pl.DataFrame, where: str) -> str:
+    """Return the answer in a line: the best page size on an input or several."""
+    timed = rows.drop_nulls("amat_ns")
+    keys = ["trace", "policy", "storage_ratio", "device"]
+    groups = timed.partition_by(keys, maintain_order=True)
+    best = {size for group in groups for size in best_pages(group)["page_bytes"]}
+    if timed["page_bytes"].n_unique() < 2:
+        return f"Page size and address translation on {where}"
+    least, *others = sorted(best)
+    if not others:
+        return f"Pages of {byte_text(least)} are best on {where}"
+    return f"The best pages are of {byte_text(least)} to {byte_text(others[-1])} on {where}"
+
+
 def best_pages(group: pl.DataFrame) -> pl.DataFrame:
     """Return the best page size of each memory size and TLB, and what 4 KiB costs against it.
 

@@ -18,7 +18,7 @@ from clockhand.studies.translate.charts import (
     panel_records,
     panels,
 )
-from clockhand.studies.translate.findings import findings
+from clockhand.studies.translate.findings import findings, headline
 from clockhand.study.facts import Facts, printable, trace_label
 
 HEADINGS = {
@@ -76,15 +76,12 @@ def render(
     sentences = findings(rows, facts)
     labels = unique(part.title for part in parts)
     what = labels[0] if len(labels) == 1 else f"{len(labels)} inputs"
-    title = f"Page size and address translation on {what}"
-    if len(sentences) == 1:
-        title = sentences.pop().rstrip(".")
     shown = rows.select(column for column in rows if column.null_count() < len(column))
     table = table_without_filter(shown, facts, HEADINGS)
     parts += OVER_TIME.parts(intervals, facts, parts)
     return study_page().render(
         overline="address translation and page size",
-        title=title,
+        title=headline(rows, what),
         sentences=sentences,
         parts=parts,
         leading=[],
