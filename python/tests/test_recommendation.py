@@ -1,5 +1,6 @@
 """Recommendations: the answer is what single simulations say."""
 
+import html
 import json
 from pathlib import Path
 
@@ -194,3 +195,20 @@ def test_another_policy_is_named_if_it_loses_less_where_it_loses_most(program: P
     alone = clockhand.simulate(program, policies=safest, frames=16)["io_time_us"][0]
     asked = answer.situations.row(0, named=True)
     assert alone / asked["best_io_time_us"] < worst
+
+
+def test_a_recommendation_has_a_report_that_its_sentences_lead(
+    program: Path, tmp_path: Path, clockhand: Clockhand
+) -> None:
+    run = clockhand("recommend", program, "--frames", "16", "--report", "r.html")
+    assert run.code == 0, run.err
+    assert "r.html: the report" in run.err
+    page = html.unescape((tmp_path / "r.html").read_text()).replace("\u00a0", " ")
+    answer = recommend(program, frames=16)
+    assert f"<h1>Take {answer.policy} with 16 frames on slc-nand</h1>" in page
+    assert all(" ".join(it.split()) in page for it in answer.sentences)
+    assert all(name in page for name in answer.situations["situation"])
+    assert "--report r.html" in page, "how it was made"
+    assert set(answer.cells["frames"]) == {8, 16, 32}
+    assert {"recommendation", "io_time"} <= set(answer.charts())
+    assert str(answer) == "\n".join(answer.sentences)

@@ -33,6 +33,7 @@ from clockhand.command.own_policies import with_libraries
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
 from clockhand.command.study import with_options
+from clockhand.completion.values import values_of
 from clockhand.report.canvas import picture
 from clockhand.studies.pages.recommendation import Recommendation, recommend
 from clockhand.studies.ssd.recommendation import (
@@ -68,7 +69,8 @@ Policy = Annotated[
     list[str] | None,
     typer.Option(
         help="Also choose from this one: FILE.py:CLASS, FILE.so:NAME, or "
-        "NAME:parameter=value,... of the catalog."
+        "NAME:parameter=value,... of the catalog.",
+        autocompletion=values_of("policies", several=True),
     ),
 ]
 Figure = Annotated[
@@ -82,13 +84,15 @@ Ssd = Annotated[
         metavar="DRIVE",
         help="Say instead which write buffer suits this flash drive, and how large: "
         "NAME[:option=value,...] or FILE.toml.",
+        autocompletion=values_of("ssds"),
     ),
 ]
 Buffer = Annotated[
     list[str] | None,
     typer.Option(
         help="With --ssd: choose from these, NAME:total=SIZE with lists and ranges of sizes "
-        "(4MiB..64MiB); all at 1, 2, 5, 10 and 20 % of the footprint if not given."
+        "(4MiB..64MiB); all at 1, 2, 5, 10 and 20 % of the footprint if not given.",
+        autocompletion=values_of("write_buffers", several=True),
     ),
 ]
 Years = Annotated[
@@ -96,7 +100,7 @@ Years = Annotated[
     typer.Option(help="With --ssd: the smallest buffer that makes the flash last this long."),
 ]
 
-ONLY_DRIVES = ("buffer", "years", "report", *OF_DRIVES)
+ONLY_DRIVES = ("buffer", "years", *OF_DRIVES)
 ONLY_MEMORY = ("device", "memory", "frames", "page_size", "purpose", "policy")
 
 
@@ -145,7 +149,8 @@ def _recommend(
         if ssd is None:
             answer = recommend(
                 trace, device=device, frames=frames, memory=memory, page_size=page_size,
-                purpose=purpose, policies=policy or (), jobs=jobs, watch=watch, **reading,
+                purpose=purpose, policies=policy or (), jobs=jobs, watch=watch,
+                command=command_line(), **reading,
             )  # fmt: skip
         else:
             answer = recommend_buffer(
@@ -155,10 +160,10 @@ def _recommend(
     for warning in answer.warnings:
         say(warning)
     files = {} if figure is None else {figure: _picture(answer, figure)}
+    files |= answer.report_files(report, None)
     if isinstance(answer, Recommendation):
         deliver(answer.situations, format, out, partial(_print_answer, answer), files)
         return
-    files |= answer.report_files(report, None)
     deliver(answer.sizes, format, out, partial(_print_buffers, answer), files)
 
 

@@ -1,39 +1,43 @@
 """Which policy for a program, a device and a memory size, and how far the answer can be trusted."""
 
-import html
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 import polars as pl
 
 from clockhand import _engine
 from clockhand.report.canvas import Spec
-from clockhand.report.words import percent
+from clockhand.report.reported import Reported
+from clockhand.studies.pages.recommendation_sentences import (
+    Situation,
+    choice,
+    distance,
+    least_regret,
+    regret,
+    robustness,
+)
 from clockhand.studies.pages.run import SCHEMA
 from clockhand.study.calls import READING, in_python
-from clockhand.study.drawing import check_drawing
 from clockhand.study.errors import UsageError, option
+from clockhand.study.facts import Facts, equivalent_command
 from clockhand.study.limits import MAXIMUM_FRAMES, MAXIMUM_JOBS, check_range
 from clockhand.study.options import joined
-from clockhand.study.phrases import all_of, one_of
-from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, OPTIMUM
+from clockhand.study.phrases import one_of
+from clockhand.study.policies import BASELINE, BOUND
 from clockhand.study.progress import Watch, Watching, watched
+from clockhand.study.run import run_facts, trace_facts
 from clockhand.study.selections import expanded
-from clockhand.traces import Trace, reading_notes, sources
-
-if TYPE_CHECKING:
-    import altair as alt
+from clockhand.traces import OneTrace, reading_notes, sources
+from clockhand.traces.trace import STANDARD_INPUT
 
 ASKED = "as asked"
 HALF_MEMORY = "half the memory"
 DOUBLE_MEMORY = "double the memory"
 HALF_RATIO = "half the write/read ratio"
 DOUBLE_RATIO = "double the write/read ratio"
-
-STANDARD_INPUT = "-"
 
 COST_RATIO = "c"
 """The parameter whose default is the device's write/read ratio."""
@@ -60,11 +64,9 @@ SITUATION_SCHEMA = {
 }
 """Names, order and types of the columns of :attr:`Recommendation.situations`."""
 
-Times = dict[str, float]
-
 
 @dataclass(frozen=True, repr=False)
-class Recommendation:
+class Recommendation(Reported):
     """The answer, and what it rests on.
 
     Attributes:
@@ -81,6 +83,10 @@ class Recommendation:
         rows: The result rows at the memory size asked for, with the columns of ``simulate``.
 
         warnings: What the reader passed over or assumed, one sentence each.
+
+        cells: The result rows at half and at double that size too.
+
+        facts: How the rows were made, for a report.
     """
 
     policy: str
@@ -88,6 +94,10 @@ class Recommendation:
     situations: pl.DataFrame
     rows: pl.DataFrame
     warnings: list[str]
+    cells: pl.DataFrame
+    facts: Facts
+
+    compared_by = "policy"
 
     def specification(self) -> Spec:
         """Return the I/O times of all policies at the memory size asked for, in Vega-Lite."""
@@ -95,12 +105,12 @@ class Recommendation:
 
         return recommendation_chart(self.rows, self.policy)
 
-    def chart(self) -> "alt.LayerChart":
-        """Return the I/O times of all policies at the memory size asked for, as Altair's chart."""
-        check_drawing()
-        from clockhand.report.canvas import as_chart
+    def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
+        """Return the I/O times, and every figure of the report, in Vega-Lite by their keys."""
+        from clockhand.studies.pages.charts import specifications
 
-        return as_chart(self.specification())
+        figures = specifications(self.cells, self.facts, [self.policy, *highlight])
+        return {"recommendation": self.specification(), **figures}
 
     def __str__(self) -> str:
         """Return what the command says first."""
@@ -109,40 +119,24 @@ class Recommendation:
     def __repr__(self) -> str:
         return f"Recommendation: {self.sentences[0]}"
 
-    def _repr_html_(self) -> str:
-        """Return what a notebook shows: the sentences, the figure and the situations."""
-        from clockhand.report.notebook import shown
+    def _answer(self) -> Sequence[str]:
+        return self.sentences
 
-        sentences = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in self.sentences)
-        situations = self.situations.select(
+    def _rendered(self, highlight: Sequence[str]) -> str:
+        from clockhand.studies.pages.report import render_recommendation
+
+        return render_recommendation(self, highlight)
+
+    def _leading(self) -> pl.DataFrame:
+        return self.situations.select(
             "situation", "frames", "write_read_ratio", "best", "best_io_time_us",
             "recommended_io_time_us",
         )  # fmt: skip
-        return sentences + shown(situations, {"recommendation": self.specification()})
-
-
-@dataclass(frozen=True)
-class _Situation:
-    """The I/O time in µs of every contestant in one situation."""
-
-    name: str
-    frames: int
-    ratio: float
-    times_us: Times
-
-    def best(self, candidates: Sequence[str], favourite: str | None = None) -> str:
-        """The candidate with the least I/O time; of equals the favourite, else the first."""
-        return min(candidates, key=lambda name: (self.times_us[name], name != favourite))
-
-    def over_best(self, policy: str, candidates: Sequence[str]) -> float:
-        """How many times the least I/O time a policy needs."""
-        best_us = self.times_us[self.best(candidates)]
-        return self.times_us[policy] / best_us if best_us else 1.0
 
 
 @in_python(*READING)
 def recommend(
-    trace: Trace | str | os.PathLike[str],
+    trace: OneTrace,
     *,
     device: str | os.PathLike[str] = "slc-nand",
     frames: int | str | None = None,
@@ -152,6 +146,7 @@ def recommend(
     policies: str | type | Sequence[str | type] = (),
     jobs: int | None = None,
     watch: Watching = None,
+    command: str | None = None,
     **reading: Any,
 ) -> Recommendation:
     """Run the whole catalog and say which policy suits a program, a device and a memory size.
@@ -196,6 +191,8 @@ def recommend(
         device=os.fspath(device),
         jobs=jobs,
         more=tuple(more),
+        purpose=purpose,
+        command=command,
     )
     question.plan()
     with watched(watch) as on_progress:
@@ -255,13 +252,22 @@ class _Question:
     device: str
     jobs: int | None
     more: tuple[str, ...]
+    purpose: str
+    command: str | None
 
-    def plan(self, footprint_pages: int | None = None) -> dict[str, Any]:
+    def plan(
+        self, footprint_pages: int | None = None, policies: Sequence[str] = (BASELINE,)
+    ) -> dict[str, Any]:
         plan = _engine.plan_cells(
-            {"policy": [BASELINE], "frames": self.frames, "memory": self.memory, **self._setting()},
+            {
+                "policy": list(policies),
+                "frames": self.frames,
+                "memory": self.memory,
+                **self._setting(),
+            },
             footprint_pages=footprint_pages,
         )
-        if len(plan["cells"]) != 1:
+        if len(plan["cells"]) != len(policies):
             raise UsageError("a recommendation is for one memory size", "give one")
         return plan
 
@@ -288,11 +294,11 @@ class _Question:
         asked = self.plan(facts["footprint_pages"])["cells"][0]["frames"]
         half, double = max(1, asked // 2), min(2 * asked, MAXIMUM_FRAMES)
         sizes = {ASKED: asked, HALF_MEMORY: half, DOUBLE_MEMORY: double}
-        cells = [(name, sizes[ASKED]) for name in contestants]
+        cells = [(name, asked) for name in contestants]
         cells += [(name, sizes[size]) for size in (HALF_MEMORY, DOUBLE_MEMORY) for name in names]
         rows = self._run(prepared, cells, watch)
         situations = [
-            _Situation(
+            Situation(
                 size,
                 frames,
                 float(ratio),
@@ -303,11 +309,35 @@ class _Question:
         for name, factor in ((HALF_RATIO, Fraction(1, 2)), (DOUBLE_RATIO, Fraction(2))):
             chosen = [rows[scaled[factor][policy], asked] for policy in names]
             times_us = dict(zip(names, self._priced(chosen, factor), strict=True))
-            situations.append(_Situation(name, asked, float(ratio * factor), times_us))
-        shown = pl.DataFrame([rows[name, asked] for name in names], schema=SCHEMA)
+            situations.append(Situation(name, asked, float(ratio * factor), times_us))
+        table = pl.DataFrame(
+            [rows[name, frames] for frames in sorted({*sizes.values()}) for name in names],
+            schema=SCHEMA,
+        )
         warnings = [f"{source.name}: {note}" for note in reading_notes(facts)]
         halves = self._halves(source, facts["requests"], asked, candidates, watch)
-        return _answered(self, situations, candidates, shown, warnings, halves)
+        return _answered(
+            self, situations, candidates, table, warnings, halves, self._facts(facts, table)
+        )
+
+    def _facts(self, trace: dict[str, Any], cells: pl.DataFrame) -> Facts:
+        """Return how the rows were made."""
+        names = cells["policy"].unique(maintain_order=True).to_list()
+        plan = self.plan(trace["footprint_pages"], names)
+        resolved = dict(cells.select("policy", "policy_resolved").iter_rows())
+        given = {
+            "device": self.device, "memory": self.memory, "frames": self.frames,
+            "page_size": self.page_bytes, "for": self.purpose,
+        }  # fmt: skip
+        made = run_facts(
+            command=self.command or equivalent_command("recommend", [trace["name"]], given),
+            seed=0,
+            options={"for": self.purpose, "jobs": self.jobs},
+            traces=[trace_facts(trace, self.page_bytes)],
+            devices=[plan["device"]],
+            policies=[{**it, "resolved": resolved[it["name"]]} for it in plan["policies"]],
+        )
+        return cast(Facts, made)
 
     def _halves(
         self,
@@ -316,7 +346,7 @@ class _Question:
         frames: int,
         candidates: Sequence[str],
         watch: Watch | None,
-    ) -> tuple[_Situation, _Situation] | None:
+    ) -> tuple[Situation, Situation] | None:
         """Every candidate on the first and on the second half of the requests.
 
         None of standard input, which cannot be read again, and of a single request.
@@ -325,11 +355,11 @@ class _Question:
             return None
         first = requests // 2
 
-        def of_part(name: str, part: _engine.TraceSource) -> _Situation:
+        def of_part(name: str, part: _engine.TraceSource) -> Situation:
             prepared = _engine.PreparedTrace.read(part, self._wanted(candidates), watch)
             rows = self._run(prepared, [(policy, frames) for policy in candidates], watch)
             times_us = {policy: rows[policy, frames]["io_time_us"] for policy in candidates}
-            return _Situation(name, frames, 0.0, times_us)
+            return Situation(name, frames, 0.0, times_us)
 
         return (
             of_part("first half", source.part({"limit": first})),
@@ -392,21 +422,23 @@ def _with_cost_ratio(names: Iterable[str], ratio: Fraction) -> dict[str, str]:
 
 def _answered(
     question: _Question,
-    situations: Sequence[_Situation],
+    situations: Sequence[Situation],
     candidates: Sequence[str],
-    rows: pl.DataFrame,
+    cells: pl.DataFrame,
     warnings: list[str],
-    halves: tuple[_Situation, _Situation] | None,
+    halves: tuple[Situation, Situation] | None,
+    facts: Facts,
 ) -> Recommendation:
     asked = situations[0]
+    rows = cells.filter(pl.col("frames") == asked.frames)
     policy = _most_robust(situations, candidates)
     place = rows.row(0, named=True)
     sentences = (
-        _choice(asked, policy, candidates, place),
-        _distance(asked, policy),
-        _robustness(situations[1:], policy, candidates),
-        *_least_regret(situations, policy, candidates),
-        *([_regret(*halves, candidates)] if halves else []),
+        choice(asked, policy, candidates, place),
+        distance(asked, policy),
+        robustness(situations[1:], policy, candidates),
+        *least_regret(situations, policy, candidates),
+        *([regret(*halves, candidates)] if halves else []),
     )
     table = [
         {
@@ -427,12 +459,11 @@ def _answered(
         }
         for situation in situations
     ]
-    return Recommendation(
-        policy, sentences, pl.DataFrame(table, schema=SITUATION_SCHEMA), rows, warnings
-    )
+    shown = pl.DataFrame(table, schema=SITUATION_SCHEMA)
+    return Recommendation(policy, sentences, shown, rows, warnings, cells, facts)
 
 
-def _most_robust(situations: Sequence[_Situation], candidates: Sequence[str]) -> str:
+def _most_robust(situations: Sequence[Situation], candidates: Sequence[str]) -> str:
     """The policy that is best as asked; of equals, the one that loses least in its worst case."""
     asked = situations[0]
     least_us = asked.times_us[asked.best(candidates)]
@@ -441,110 +472,3 @@ def _most_robust(situations: Sequence[_Situation], candidates: Sequence[str]) ->
         equal,
         key=lambda name: max(situation.over_best(name, candidates) for situation in situations),
     )
-
-
-def _choice(
-    asked: _Situation, policy: str, candidates: Sequence[str], place: dict[str, Any]
-) -> str:
-    where = (
-        f"on {place['trace']} with {asked.frames:,} frames ({percent(place['memory_share'])} of "
-        f"the footprint) on {place['device_resolved']}"
-    )
-    time_us = asked.times_us[policy]
-    others = [name for name in candidates if asked.times_us[name] > time_us]
-    equal = [name for name in candidates if asked.times_us[name] == time_us and name != policy]
-    footprint_pages = place["footprint_pages"]
-    if asked.frames >= footprint_pages:
-        return (
-            f"Everything fits: memory holds all {footprint_pages:,} pages {where}, nothing is "
-            f"replaced, and all {len(candidates)} policies need as much I/O time; {policy} will do."
-        )
-    if not others:
-        return f"All {len(candidates)} policies need the same I/O time {where}; {policy} will do."
-    second = min(others, key=asked.times_us.__getitem__)
-    also = f", as {all_of(equal)} do{'es' if len(equal) == 1 else ''}" if equal else ""
-    against = [f"{_less(time_us, asked.times_us[second])} than {second}, the next"]
-    if policy != BASELINE and second != BASELINE and BASELINE not in equal:
-        against.insert(0, f"{_less(time_us, asked.times_us[BASELINE])} than {BASELINE}")
-    return (
-        f"Take {policy}: {where} it needs the least I/O time of {len(candidates)} policies{also}, "
-        f"{_seconds(time_us)}, {' and '.join(against)}."
-    )
-
-
-def _distance(asked: _Situation, policy: str) -> str:
-    time_us, bound_us = asked.times_us[policy], asked.times_us[BOUND]
-    if bound_us == 0:
-        return "The lower bound is no I/O at all."
-    if time_us == bound_us:
-        return f"That is the lower bound, {_seconds(bound_us)}: no policy can need less."
-    return (
-        f"The lower bound, which no policy can pass, is {_seconds(bound_us)}: {policy} needs "
-        f"{time_us / bound_us:.2f} times as much, {OPTIMUM}, which knows the future and misses "
-        f"least, {asked.times_us[OPTIMUM] / bound_us:.2f} times. A schedule that knows the future "
-        f"and what a write costs needs {_seconds(asked.times_us[FEASIBLE])}, "
-        f"{asked.times_us[FEASIBLE] / bound_us:.3f} times: the optimum is in between."
-    )
-
-
-def _robustness(situations: Sequence[_Situation], policy: str, candidates: Sequence[str]) -> str:
-    stays, loses = [], []
-    for situation in situations:
-        best = situation.best(candidates, policy)
-        if best == policy:
-            stays.append(f"with {situation.name}")
-        else:
-            loses.append(
-                f"with {situation.name} {best} is best and {policy} needs "
-                f"{percent(situation.over_best(policy, candidates) - 1)} more"
-            )
-    if not loses:
-        return f"It stays the best {all_of(stays)}."
-    if not stays:
-        return f"It is best only there: {all_of(loses)}."
-    return f"It stays the best {all_of(stays)}; {all_of(loses)}."
-
-
-def _least_regret(
-    situations: Sequence[_Situation], policy: str, candidates: Sequence[str]
-) -> list[str]:
-    """Name the policy that loses least where it loses most, if it is another one."""
-
-    def worst(name: str) -> float:
-        return max(situation.over_best(name, candidates) for situation in situations)
-
-    safest = min(candidates, key=worst)
-    if worst(policy) - worst(safest) < NOTICEABLE:
-        return []
-    return [
-        f"If you are not sure of these numbers, take {safest}: it needs at most "
-        f"{percent(worst(safest) - 1)} more than the best in all {len(situations)} situations, "
-        f"{policy} up to {percent(worst(policy) - 1)}."
-    ]
-
-
-NOTICEABLE = 0.01
-"""By how much the worst case has to be better for another policy to be named."""
-
-
-def _regret(first: _Situation, second: _Situation, candidates: Sequence[str]) -> str:
-    """Result of the first half's choice on the second half: the cost of trusting a trace."""
-    chosen = first.best(candidates)
-    best = second.best(candidates, chosen)
-    if best == chosen:
-        return (
-            f"Chosen by the first half of the requests alone, {chosen} is the best on the second."
-        )
-    more = percent(second.over_best(chosen, candidates) - 1)
-    return (
-        f"Chosen by the first half of the requests, it would be {chosen}, which on the second "
-        f"needs {more} more than {best}, the best there."
-    )
-
-
-def _less(time_us: float, other_us: float) -> str:
-    return f"{percent(1 - time_us / other_us)} less" if time_us < other_us else "as much"
-
-
-def _seconds(time_us: float) -> str:
-    return f"{time_us / 1e6:,.4g} s"

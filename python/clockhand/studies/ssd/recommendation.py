@@ -20,7 +20,7 @@ from clockhand.study.knee import knee
 from clockhand.study.options import options_of
 from clockhand.study.policies import settings_of
 from clockhand.study.selections import expanded
-from clockhand.traces import Trace
+from clockhand.traces import OneTrace
 
 DEFAULT_SIZES = ("1%", "2%", "5%", "10%", "20%")
 """Of the trace's footprint, for buffers that are given without a size."""
@@ -93,7 +93,7 @@ class BufferRecommendation(Reported):
 
 @in_python(*arguments("ssd", OF_DRIVES), *RUN, *READING)
 def recommend_buffer(
-    trace: Trace | str | os.PathLike[str],
+    trace: OneTrace,
     *,
     ssd: str | os.PathLike[str] = "dnv-textbook",
     buffers: str | Sequence[str] = "all",
