@@ -124,7 +124,6 @@ class Part:
         bound_dash: The dash of the lower bound, where the legend has one.
 
         is_of_input: Whether it is all of an input, and no more about one.
-
         finding: What it shows, in sentences, where several stand on a page.
     """
 
@@ -174,7 +173,6 @@ def open_parts(parts: Sequence[Part], leading: Sequence[Overview] = ()) -> int:
 
     Args:
         parts: The parts, in the order of the page.
-
         leading: What stands above them.
     """
     room = MOST_SCREENS * SCREEN - sum(overview.height for overview in leading)

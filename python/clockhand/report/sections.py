@@ -53,9 +53,7 @@ class Section:
             records have them.
 
         everywhere: The series of all inputs, if each looks alike in all of them.
-
         device: What its numbers hold for, where inputs differ in it: a drive, a pair of tiers.
-
         place: Its label without the device; the whole label if it is not given.
     """
 
@@ -96,9 +94,7 @@ def together(
 
     Args:
         sections: The inputs.
-
         overviews: Makes the overviews of records by their places.
-
         records: Gives the records of an input.
     """
     devices: dict[str, dict[str, Sequence[Record]]] = {}

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from clockhand.report.words import UNKNOWN, number_text, time_unit
+from clockhand.report.words import UNKNOWN, decimals_of, number_text, time_unit
 from clockhand.study.facts import Facts, SsdRunFacts, trace_label
-from clockhand.study.numbers import decimals
 
 # More rows than this are laid out when they are asked for; until then they are packed data.
 SHOWN_ROWS = 200
@@ -108,9 +107,9 @@ def cells(column: pl.Series, heading: str | None = None) -> tuple[str, list[str]
         unit, unit_us = time_unit(known)
         factor = 1 / unit_us
         heading = f"{heading.removesuffix(' (µs)').removesuffix(' us')} ({unit})"
-        places = decimals(value * factor for value in known)
+        places = decimals_of(value * factor for value in known)
     else:
-        places = 0 if all(value == int(value) for value in known) else decimals(known)
+        places = 0 if all(value == int(value) for value in known) else decimals_of(known)
     return heading or column.name, [
         UNKNOWN
         if value is None or not math.isfinite(value)

@@ -83,9 +83,7 @@ class Recommendation(Reported):
         rows: The result rows at the memory size asked for, with the columns of ``simulate``.
 
         warnings: What the reader passed over or assumed, one sentence each.
-
         cells: The result rows at half and at double that size too.
-
         facts: How the rows were made, for a report.
     """
 

@@ -90,7 +90,6 @@ def render(
         highlight: policies that are emphasised, besides the best and CLOCK.
 
         intervals: The rows of intervals, if they were asked for.
-
         answer: What leads the report, if it is not what the rows show.
     """
     split = sections(rows, facts)
