@@ -198,11 +198,11 @@ def test_a_report_has_every_figure_and_row(tmp_path: Path) -> None:
     )
     run.write_report(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
-    # A hit ratio, a time and a ranking on each device; hits that pay, where they differ.
-    of_each_part = 1 + 2 + 2
+    # Hits that pay, a hit ratio and a time on each device; a ranking for each where sizes differ.
     groups = run.rows.partition_by("trace", "block_bytes")
-    differ = sum(group["required_hits"].n_unique() > 1 for group in groups)
-    assert page.count("<figure ") == 2 * 2 * of_each_part + 2 + differ
+    assert all(group["required_hits"].n_unique() > 1 for group in groups)
+    several = sum(group["capacity"].n_unique() > 1 for group in groups)
+    assert page.count("<figure ") == 2 * 2 * (1 + 1 + 2) + 2 * (several + 1)
     assert "<h1>A file cache pays" in page
     assert page.count("<tr><td") >= run.rows.height
     run = clockhand.filecache(loop(), capacity="1%,2%", devices="hdd,scm:ratio=1")

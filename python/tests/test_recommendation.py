@@ -208,7 +208,7 @@ def test_a_recommendation_has_a_report_that_its_sentences_lead(
     assert f"<h1>Take {answer.policy} with 16 frames on slc-nand</h1>" in page
     assert all(" ".join(it.split()) in page for it in answer.sentences)
     assert all(name in page for name in answer.situations["situation"])
-    assert "--report r.html" in page, "how it was made"
+    assert "<span>--report</span> <span>r.html</span>" in page, "how it was made"
     assert set(answer.cells["frames"]) == {8, 16, 32}
     assert {"recommendation", "io_time"} <= set(answer.charts())
     assert str(answer) == "\n".join(answer.sentences)

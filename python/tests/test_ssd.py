@@ -180,9 +180,9 @@ def test_the_sentences_compare_buffers_of_one_size() -> None:
 
 def test_the_title_of_a_report_is_the_best_buffer_in_a_line(tmp_path: Path) -> None:
     for buffers, title in (
-        (["lru:total=64", "fab:total=64"], "lru writes the fewest pages to flash with 256 KiB"),
+        (["lru:total=64", "bplru:total=64"], "lru writes the fewest pages to flash with 256 KiB"),
         (
-            ["lru:total=32", "fab:total=32", "lru:total=64", "fab:total=64"],
+            ["lru:total=32", "bplru:total=32", "lru:total=64", "bplru:total=64"],
             "lru writes the fewest pages to flash at all 2 sizes",
         ),
     ):

@@ -22,7 +22,7 @@ from clockhand.studies.pages.recommendation_sentences import (
 from clockhand.studies.pages.run import SCHEMA
 from clockhand.study.calls import READING, in_python
 from clockhand.study.errors import UsageError, option
-from clockhand.study.facts import Facts, equivalent_command
+from clockhand.study.facts import Facts, equivalent_command, printable
 from clockhand.study.limits import MAXIMUM_FRAMES, MAXIMUM_JOBS, check_range
 from clockhand.study.options import joined
 from clockhand.study.phrases import one_of
@@ -121,9 +121,27 @@ class Recommendation(Reported):
         return self.sentences
 
     def _rendered(self, highlight: Sequence[str]) -> str:
-        from clockhand.studies.pages.report import render_recommendation
+        from clockhand.report.table import plain_table
+        from clockhand.studies.pages.report import Answer, render
 
-        return render_recommendation(self, highlight)
+        asked = self.situations.row(0, named=True)
+        times = {
+            "best_io_time_us": "I/O time (µs)",
+            "recommended_io_time_us": f"{self.policy} (µs)",
+            "bound_io_time_us": "lower bound (µs)",
+        }
+        shown = self.situations.select(
+            "situation", "frames", pl.col("write_read_ratio").alias("a write costs (reads)"),
+            "best", *times,
+        )  # fmt: skip
+        # How far the bound is interests fewer than what to take where one is not sure.
+        choice, distance, *others = self.sentences
+        answer = Answer(
+            f"Take {self.policy} with {asked['frames']:,} frames on {asked['device']}",
+            printable([choice, *others, distance]),
+            plain_table(shown, times),
+        )
+        return render(self.cells, self.facts, [self.policy, *highlight], answer=answer)
 
     def _leading(self) -> pl.DataFrame:
         return self.situations.select(
@@ -169,6 +187,8 @@ def recommend(
 
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
+
+        command: The command line for the facts; the equivalent one if not given.
 
         reading: How a trace that is given as a path is read, and which of its requests are wanted,
             as :class:`clockhand.traces.Reading` says.

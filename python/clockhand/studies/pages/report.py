@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -12,7 +11,7 @@ from clockhand.report.canvas import CANVAS
 from clockhand.report.html import Figure, Part, focus_of, payload, template
 from clockhand.report.overview import Overview
 from clockhand.report.scales import Measure
-from clockhand.report.table import Table, plain_table
+from clockhand.report.table import Table
 from clockhand.report.words import byte_text, percent, size_text
 from clockhand.studies.pages.charts import (
     MEASURES,
@@ -41,9 +40,6 @@ DRAWN = (
     *(f"{name}_{end}" for name in ("io_time", "read_ios", "write_ios") for end in ("low", "high")),
 )  # fmt: skip
 """Columns of records that figures show."""
-
-if TYPE_CHECKING:
-    from clockhand.studies.pages.recommendation import Recommendation
 
 PAGE_TEMPLATE = Path(__file__).with_name("report.html.j2")
 
@@ -128,28 +124,6 @@ class Answer:
     title: str
     sentences: Sequence[str]
     situations: Table
-
-
-def render_recommendation(made: "Recommendation", highlight: Sequence[str]) -> str:
-    """Return the report of a recommendation: its sentences lead that of its rows."""
-    asked = made.situations.row(0, named=True)
-    leading = ("situation", "frames", "write_read_ratio", "best")
-    times = ("best_io_time_us", "recommended_io_time_us", "bound_io_time_us")
-    shown = made.situations.select(*leading, *times)
-    headings = {
-        "write_read_ratio": "a write costs (reads)",
-        "best_io_time_us": "I/O time (µs)",
-        "recommended_io_time_us": f"{made.policy} (µs)",
-        "bound_io_time_us": "lower bound (µs)",
-    }
-    # How far the bound is interests fewer than what to take where one is not sure.
-    choice, distance, *others = made.sentences
-    answer = Answer(
-        f"Take {made.policy} with {asked['frames']:,} frames on {asked['device']}",
-        printable([choice, *others, distance]),
-        plain_table(shown, headings),
-    )
-    return render(made.cells, made.facts, [made.policy, *highlight], answer=answer)
 
 
 def _title(parts: Sequence[SectionPart], leading: Sequence[Overview]) -> str:
