@@ -107,6 +107,7 @@ def render(
     return template(PAGE_TEMPLATE).render(
         title=_title(parts, first) if answer is None else answer.title,
         answer=answer,
+        against=next((it.found.verdict.against for it in parts if it.found.verdict), "CLOCK"),
         parts=parts,
         over_time=over_time,
         leading=first,
