@@ -1,6 +1,7 @@
 """Small traces, and the command as users start it."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -61,6 +62,14 @@ def os_course(pages: Iterable[int]) -> str:
 def scattered_pages(count: int, distinct: int = 100_000) -> list[int]:
     """Page numbers without locality, the same each time."""
     return [position * 2_654_435_761 % 2**32 % distinct for position in range(count)]
+
+
+def needed(program: str) -> str:
+    """Return a program's path, or skip the test with a message."""
+    found = shutil.which(program)
+    if found is None:
+        pytest.skip(f"{program} is not installed, so that it was not run under the pager")
+    return found
 
 
 def run_clockhand(

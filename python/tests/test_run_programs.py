@@ -10,7 +10,6 @@ If the kernel refuses to page programs, or a program is missing, tests are skipp
 import json
 import os
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -23,7 +22,15 @@ from typing import Any
 import pytest
 
 from clockhand import _engine
-from conftest import EXECUTABLE, Clockhand, Run, assert_one_sentence, run_all, run_clockhand
+from conftest import (
+    EXECUTABLE,
+    Clockhand,
+    Run,
+    assert_one_sentence,
+    needed,
+    run_all,
+    run_clockhand,
+)
 
 OBSTACLE = _engine.pager_obstacle()
 pytestmark = pytest.mark.skipif(
@@ -197,14 +204,6 @@ def lines(folder: Path, count: int) -> Path:
     numbers = (number * 2_654_435_761 % 2**32 for number in range(count))
     file.write_text("".join(f"{number * number} {number:x}\n" for number in numbers))
     return file
-
-
-def needed(program: str) -> str:
-    """Return a program's path, or skip the test with a message."""
-    found = shutil.which(program)
-    if found is None:
-        pytest.skip(f"{program} is not installed, so that it was not run under the pager")
-    return found
 
 
 def prepare_sqlite3(folder: Path) -> list[str]:

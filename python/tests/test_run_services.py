@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from clockhand import _engine
-from conftest import EXECUTABLE
+from conftest import EXECUTABLE, needed
 
 OBSTACLE = _engine.pager_obstacle()
 pytestmark = pytest.mark.skipif(
@@ -55,14 +55,6 @@ TOGETHER = 100
 """Requests that are sent before the answers are read."""
 
 PATIENCE_S = 60.0
-
-
-def needed(program: str) -> str:
-    """Return a program's path, or skip the test with a message."""
-    found = shutil.which(program)
-    if found is None:
-        pytest.skip(f"{program} is not installed, so that it was not run under the pager")
-    return found
 
 
 def under_the_pager(memory: str, folder: Path, command: list[str]) -> list[str]:
