@@ -18,6 +18,7 @@ from clockhand.explore.sources import (
     Knobs,
     TraceSource,
     answer,
+    figures,
     source_of,
 )
 from clockhand.sweep import read_experiment, run_sweep
@@ -68,7 +69,7 @@ def test_the_memory_next_to_the_knob_is_looked_at_the_best_policy_first(trace: P
     assert rows["memory %"].unique().to_list() == [10.0]
     assert rows["I/O time s"].is_sorted()
     best = rows["policy"][0]
-    assert f"in memory {best} needs the least I/O time" in answer(rows)
+    assert f"in memory {best} needs the least I/O time" in answer(source.result(KNOBS), rows)
 
 
 def test_the_player_shows_the_first_policy_beside_the_best(trace: Path) -> None:
@@ -104,6 +105,23 @@ def test_of_a_dataset_nothing_is_computed_but_steps(trace: Path) -> None:
     assert source.watched(knobs, 8, "craw") is None
     with pytest.raises(UsageError, match="no such cells"):
         source.result(Knobs(("lru",), 0.3, "4096", "hdd", source.traces[0]))
+
+
+def test_a_dataset_of_another_study_shows_its_own_figures(trace: Path) -> None:
+    (trace.parent / "s.toml").write_text(
+        f'question = "x"\nexpected = "y"\ntraces = "{trace}"\n'
+        '[ssd]\nbuffer = ["fab:total=64", "fab:total=128", "lru:total=64", "lru:total=128"]\n'
+        'ssd = "small"\n'
+    )
+    run_sweep(read_experiment(trace.parent / "s.toml"), dataset=trace.parent / "ssd")
+    source = source_of(str(trace.parent / "ssd"))
+    assert not source.has_memory and "fab:total=64" in source.policies
+    knobs = Knobs(tuple(source.policies), 0.1, source.first_page_size, "", source.traces[0])
+    result = source.result(knobs)
+    rows = source.at_memory(knobs)
+    assert rows.height == 4 and {"buffer", "host_writes"} & set(rows.columns)
+    assert figures(result, rows) and len(answer(result, rows)) > 20
+    assert source.watched(knobs, 8, "") is None
 
 
 @pytest.mark.parametrize(

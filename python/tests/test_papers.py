@@ -6,19 +6,24 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 import clockhand
 from clockhand import UsageError
+from clockhand.command.papers import Papers, TableForm
+from clockhand.command.programs import _print as print_run
 from clockhand.report.appearance import IDENTITIES, INK, MUTED
 from clockhand.report.paper import FONTS, PAPER, paper_of
 from clockhand.report.paper_tables import PaperTable, latex, latex_text, markdown
 from conftest import Clockhand, assert_one_sentence, run_each
 from test_library_calls import trace
-from test_notebook_charts import ALL
+from test_notebook_charts import ALL, comparison, paged
 
 ASCII = "".join(map(chr, range(32, 127)))
 HARD = PaperTable(
@@ -125,6 +130,15 @@ def test_every_study_writes_the_tables_that_it_prints(textbook: Path, tmp_path: 
                 assert len(body) > 1
                 assert len({len(re.findall(r"(?<!\\)&", line)) for line in body}) == 1
                 assert text.count("{") == text.count("}")
+
+
+@pytest.mark.parametrize("result", [paged, comparison])
+def test_tables_of_programs_are_written_too(result: Callable[[], Any], tmp_path: Path) -> None:
+    done = result()
+    papers = Papers(tmp_path, TableForm.LATEX)
+    files = papers.files(partial(print_run, done), done.facts)
+    assert tmp_path / "sort.tex" in files
+    assert all(b"\\toprule" in content for content in files.values())
 
 
 def test_tables_have_the_numbers_of_the_rows(clockhand: Clockhand, textbook: Path) -> None:

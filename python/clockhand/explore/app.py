@@ -31,12 +31,16 @@ def _(json, mo, sources):
 @app.cell
 def _(mo, source, sources):
     trace = mo.ui.dropdown(source.traces, value=source.traces[0], label="trace")
-    policies = mo.ui.multiselect(source.policies, value=source.first_policies, label="policies")
+    policies = mo.ui.multiselect(
+        source.policies, value=source.first_policies, label=source.compared
+    )
     memory = mo.ui.slider(
         1, 100, value=10, label="memory (% of the footprint)", show_value=True, debounce=True
     )
-    page_size = mo.ui.dropdown(source.page_sizes, value=source.first_page_size, label="page size")
-    device = mo.ui.dropdown(source.devices, value=source.devices[0], label="device")
+    page_size = mo.ui.dropdown(
+        source.page_sizes, value=source.first_page_size or None, label="page size"
+    )
+    device = mo.ui.dropdown(source.devices, value=next(iter(source.devices), None), label="device")
     ratio = mo.ui.slider(
         1, 32, value=8, label="a write costs (reads)", show_value=True, debounce=True
     )
@@ -53,23 +57,30 @@ def _(mo, source, sources):
 
 @app.cell
 def _(device, frames, memory, mo, page_size, policies, ratio, source, sources, trace):
-    _knobs = [policies, memory, page_size, device]
-    if source.has_ratio and device.value == sources.BY_RATIO:
-        _knobs.append(ratio)
-    if len(source.traces) > 1:
-        _knobs.insert(0, trace)
-    mo.hstack([*_knobs, frames], justify="start", gap=2, wrap=True)
+    _knobs = [
+        (trace, len(source.traces) > 1),
+        (policies, len(source.policies) > 1),
+        (memory, source.has_memory),
+        (page_size, len(source.page_sizes) > 1),
+        (device, len(source.devices) > 1),
+        (ratio, source.has_ratio and device.value == sources.BY_RATIO),
+        (frames, source.has_memory),
+    ]
+    # A knob that cannot be turned is not shown.
+    mo.hstack([knob for knob, turns in _knobs if turns], justify="start", gap=2, wrap=True)
     return
 
 
 @app.cell
-def _(device, memory, mo, page_size, policies, ratio, sources, trace):
-    mo.stop(not policies.value, mo.callout(mo.md("Choose a policy."), kind="warn"))
+def _(device, memory, mo, page_size, policies, ratio, source, sources, trace):
+    _is_empty = bool(source.policies) and not policies.value
+    mo.stop(_is_empty, mo.callout(mo.md("Choose what is compared."), kind="warn"))
+    _device = f"scm:ratio={ratio.value}" if device.value == sources.BY_RATIO else device.value
     knobs = sources.Knobs(
         policies=tuple(policies.value),
         memory=memory.value / 100,
-        page_size=page_size.value,
-        device=f"scm:ratio={ratio.value}" if device.value == sources.BY_RATIO else device.value,
+        page_size=page_size.value or "",
+        device=_device or "",
         trace=trace.value,
     )
     return (knobs,)
@@ -87,17 +98,15 @@ def _(clockhand, knobs, mo, source):
 
 @app.cell
 def _(at_memory, mo, result, sources):
-    _charts = result.charts()
-    _heat_map = _charts.get("io_time_heat_map") or next(iter(_charts.values()))
-    _curves = _charts.get("io_time_relative_to_clock") or _charts["io_time"]
-    figures = mo.vstack([sources.small(_heat_map), sources.marked(_curves, at_memory)])
+    figures = mo.vstack(sources.figures(result, at_memory))
     return (figures,)
 
 
 @app.cell
 def _(at_memory, clockhand, frames, knobs, mo, source):
     try:
-        _watched = source.watched(knobs, frames.value, at_memory["policy"][0])
+        _best = at_memory["policy"][0] if source.has_memory else ""
+        _watched = source.watched(knobs, frames.value, _best)
         player = mo.md("There is no trace here to step through.") if _watched is None else _watched
     except clockhand.ClockhandError as _error:
         player = mo.callout(mo.md(str(_error)), kind="warn")
@@ -105,9 +114,9 @@ def _(at_memory, clockhand, frames, knobs, mo, source):
 
 
 @app.cell
-def _(at_memory, figures, mo, player, sources):
+def _(at_memory, figures, mo, player, result, sources):
     _rows = mo.ui.table(at_memory, selection=None, pagination=False, show_column_summaries=False)
-    _answer = mo.md(f"## {sources.answer(at_memory)}")
+    _answer = mo.md(f"## {sources.answer(result, at_memory)}")
     mo.vstack(
         [
             _answer,

@@ -62,6 +62,8 @@ class Source(ABC):
         page_sizes: The page sizes that can be chosen.
         first_page_size: The one at first.
         has_ratio: Whether what a write costs is a knob.
+        has_memory: Whether its rows are of page policies in sizes of memory, with a player.
+        compared: What is compared, in the plural.
     """
 
     name: str
@@ -72,6 +74,8 @@ class Source(ABC):
     page_sizes: Sequence[str]
     first_page_size: str
     has_ratio: bool
+    has_memory: bool = True
+    compared: str = "policies"
 
     @abstractmethod
     def result(self, knobs: Knobs) -> Reported:
@@ -83,7 +87,11 @@ class Source(ABC):
 
     def at_memory(self, knobs: Knobs) -> pl.DataFrame:
         """Return the rows of the memory size next to the knob, the best first."""
-        rows = self.result(knobs).rows
+        result = self.result(knobs)
+        rows = result.rows
+        if not self.has_memory:
+            leading = getattr(result, "leading", rows.columns)
+            return rows.select(name for name in leading if name in rows.columns and name != "trace")
         distance = (pl.col("memory_share") - knobs.memory).abs()
         near = rows.filter(distance == distance.min().over("trace"))
         return near.select(
@@ -101,9 +109,17 @@ TIME = "I/O time s"
 CHART_WIDTH, CHART_HEIGHT = 430, 240
 
 
-def small(chart: Any) -> Any:
-    """Return a figure as narrow as half of the page."""
-    return chart.properties(width=CHART_WIDTH)
+def figures(result: Reported, at_memory: pl.DataFrame) -> list[Any]:
+    """Return the heat map and the curves of a result, as far as it has them."""
+    charts = result.charts()
+    heat_maps = [chart for key, chart in charts.items() if key.endswith("heat_map")]
+    others = {key: it for key, it in charts.items() if not key.endswith(("heat_map", "ranking"))}
+    wanted = ("io_time_relative_to_clock", "io_time", *others)
+    curves = [others[key] for key in wanted if key in others][:1]
+    shown = [chart.properties(width=CHART_WIDTH) for chart in heat_maps[:1]]
+    if isinstance(result, Simulation):
+        return shown + [marked(chart, at_memory) for chart in curves]
+    return shown + [chart.properties(width=CHART_WIDTH) for chart in curves]
 
 
 def marked(curves: Any, at_memory: pl.DataFrame) -> Any:
@@ -114,8 +130,11 @@ def marked(curves: Any, at_memory: pl.DataFrame) -> Any:
     return (curves + rule).properties(width=CHART_WIDTH, height=CHART_HEIGHT)
 
 
-def answer(at_memory: pl.DataFrame) -> str:
-    """Return which policy needs the least I/O time with the memory that is looked at."""
+def answer(result: Reported, at_memory: pl.DataFrame) -> str:
+    """Return which policy needs the least I/O time with the memory that is looked at, or what else
+    the result says."""
+    if not isinstance(result, Simulation):
+        return repr(result).partition(": ")[2]
     best, least_s = at_memory.select("policy", TIME).row(0)
     clock = at_memory.filter(pl.col("policy") == "clock")[TIME]
     beside = ""
@@ -225,38 +244,47 @@ class DatasetSource(Source):
 
     def __init__(self, folder: str) -> None:
         found = Dataset.found(folder)
-        rows, facts = found.report()
-        if found.layout is not PAGES_LAYOUT:
-            raise UsageError(
-                f"{folder} holds cells of {found.layout.study.name}",
-                "explore takes those of simulate, and clockhand report shows the others",
-            )
+        self._rows, self._facts = found.report()
+        self._layout = found.layout
+        self._contender = found.layout.study.contender
         self.name = base_names([folder.rstrip("/")])[folder.rstrip("/")]
-        self._rows, self._facts, self._layout = rows, facts, found.layout
-        self.traces = rows["trace"].unique(maintain_order=True).to_list()
-        self.policies = rows["policy"].unique(maintain_order=True).to_list()
+        self.compared = found.layout.study.contenders
+        self.traces = self._values("trace")
+        self.policies = self._values(self._contender)
         self.first_policies = self.policies[: len(FIRST_POLICIES)]
-        self.devices = rows["device"].unique(maintain_order=True).to_list()
-        self.page_sizes = [str(size) for size in rows["page_bytes"].unique().sort().to_list()]
-        self.first_page_size = self.page_sizes[0]
+        self.devices = self._values("device")
+        self.page_sizes = self._values(found.layout.study.page_column)
+        self.first_page_size = next(iter(self.page_sizes), "")
         self.has_ratio = False
+        self.has_memory = found.layout is PAGES_LAYOUT
+
+    def _values(self, column: str | None) -> list[str]:
+        """Return what a column has, in order; nothing if there is none."""
+        if column is None or column not in self._rows.columns:
+            return []
+        return self._rows[column].drop_nulls().unique(maintain_order=True).cast(pl.String).to_list()
 
     def result(self, knobs: Knobs) -> Reported:
         """Return the rows of one trace, page size and device."""
-        rows = self._rows.filter(
-            (pl.col("trace") == knobs.trace)
-            & pl.col("policy").is_in(knobs.policies)
-            & (pl.col("page_bytes") == int(knobs.page_size))
-            & (pl.col("device") == knobs.device)
-        )
+        chosen = {
+            "trace": knobs.trace,
+            self._layout.study.page_column: knobs.page_size,
+            "device": knobs.device,
+        }
+        rows = self._rows
+        for column, value in chosen.items():
+            if value in self._values(column):
+                rows = rows.filter(pl.col(column).cast(pl.String) == value)
+        if self._contender is not None:
+            rows = rows.filter(pl.col(self._contender).is_in(knobs.policies))
         if rows.is_empty():
-            raise UsageError("the dataset has no such cells", "turn a knob back")
+            raise UsageError("the dataset has no such cells; turn a knob back")
         made: Reported = reported(rows, self._facts, self._layout)
         return made
 
     def watched(self, knobs: Knobs, frames: int, best: str) -> Watched | None:
         """Return the steps on the trace, if it still is where the sweep found it."""
-        if not os.path.isfile(knobs.trace):
+        if not self.has_memory or not os.path.isfile(knobs.trace):
             return None
         return TraceSource(knobs.trace).watched(knobs, frames, best)
 
