@@ -22,13 +22,10 @@
 //! **Reference.** N. Beckmann, P. B. Gibbons, B. Haeupler, C. McGuffey: Writeback-aware caching. APOCS 2020;
 //! announced at SPAA 2019.
 
-use alloc::vec;
-use alloc::vec::Vec;
-
-use super::{AccessDriven, Fault, Inspector, PagePolicy, first_unpinned};
+use super::{AccessDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
-use crate::parts::{FrameList, Links};
+use crate::parts::KeyedLists;
 use crate::{Frame, Frames, Op, Ratio};
 
 /// A page's credit is what its mark is above the rent that a page would have paid since the start, so that collecting
@@ -40,15 +37,14 @@ struct Mark {
     reference: u64,
 }
 
+/// Numbers of the lists.
+const CLEAN: usize = 0;
+const DIRTY: usize = 1;
+
 /// Two lists, each in the order of the marks of its pages.
 #[derive(Clone, Debug)]
 pub struct WaLandlord {
-    links: Links,
-    clean: FrameList,
-    dirty: FrameList,
-    mark_of: Vec<Mark>,
-    /// The list of each frame: `None` if its page has left.
-    is_dirty: Vec<Option<bool>>,
+    lists: KeyedLists<Mark, 2>,
     rent: u128,
     references: u64,
     clean_credit: u128,
@@ -73,11 +69,7 @@ impl Cataloged for WaLandlord {
     fn build(settings: &Settings, size: Size) -> Self {
         let c = settings.ratio("c").expect("c has a default");
         WaLandlord {
-            links: Links::new(size.frames),
-            clean: FrameList::EMPTY,
-            dirty: FrameList::EMPTY,
-            mark_of: vec![Mark::default(); size.frames as usize],
-            is_dirty: vec![None; size.frames as usize],
+            lists: KeyedLists::new(size.frames),
             rent: 0,
             references: 0,
             clean_credit: c.denominator().into(),
@@ -87,41 +79,17 @@ impl Cataloged for WaLandlord {
 }
 
 impl WaLandlord {
-    fn remove(&mut self, frame: Frame) {
-        match self.is_dirty[frame.index()].take() {
-            Some(true) => self.dirty.remove(&mut self.links, frame),
-            Some(false) => self.clean.remove(&mut self.links, frame),
-            None => (),
-        }
-    }
-
     /// The page in `frame`, which is in no list, is referenced: it has its full credit.
     fn restore(&mut self, frame: Frame, is_dirty: bool) {
         let credit = if is_dirty { self.dirty_credit } else { self.clean_credit };
         self.references += 1;
-        self.mark_of[frame.index()] =
-            Mark { credit_and_rent: self.rent + credit, reference: self.references };
-        self.is_dirty[frame.index()] = Some(is_dirty);
-        let list = if is_dirty { &mut self.dirty } else { &mut self.clean };
-        list.push_tail(&mut self.links, frame);
-    }
-
-    /// Moves the page in `frame` to where its mark belongs in the list of clean or of dirty pages.
-    fn move_by_mark(&mut self, frame: Frame, is_dirty: bool) {
-        self.remove(frame);
-        let mark = self.mark_of[frame.index()];
-        let list = if is_dirty { &mut self.dirty } else { &mut self.clean };
-        let mut before = list.tail();
-        while before != Frame::NONE && self.mark_of[before.index()] > mark {
-            before = self.links.previous(before);
-        }
-        list.insert_after(&mut self.links, before, frame);
-        self.is_dirty[frame.index()] = Some(is_dirty);
+        let mark = Mark { credit_and_rent: self.rent + credit, reference: self.references };
+        self.lists.push_tail(usize::from(is_dirty), frame, mark);
     }
 
     /// The credit of the page in `frame`, in page reads.
     fn credit(&self, frame: Frame) -> f64 {
-        let credit = self.mark_of[frame.index()].credit_and_rent.saturating_sub(self.rent);
+        let credit = self.lists.key(frame).credit_and_rent.saturating_sub(self.rent);
         credit as f64 / self.clean_credit as f64
     }
 }
@@ -131,12 +99,11 @@ impl PagePolicy for WaLandlord {
     const MINDS_LAST_WRITE_BACK: bool = true;
 
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
-        let heads =
-            [&self.clean, &self.dirty].map(|list| first_unpinned(list, &self.links, frames));
-        let poorest = heads.into_iter().flatten().min_by_key(|frame| self.mark_of[frame.index()]);
+        let heads = [CLEAN, DIRTY].map(|list| self.lists.first_unpinned(list, frames));
+        let poorest = heads.into_iter().flatten().min_by_key(|&frame| self.lists.key(frame));
         let victim = poorest.expect("a page is not pinned");
-        self.rent = self.rent.max(self.mark_of[victim.index()].credit_and_rent);
-        self.remove(victim);
+        self.rent = self.rent.max(self.lists.key(victim).credit_and_rent);
+        self.lists.remove(victim);
         victim
     }
 
@@ -145,13 +112,11 @@ impl PagePolicy for WaLandlord {
     }
 
     fn written_back<F: Frames>(&mut self, frame: Frame, _: &F) {
-        if self.is_dirty[frame.index()] != Some(true) {
-            return;
+        if self.lists.list_of(frame) == Some(DIRTY) {
+            let mut mark = self.lists.key(frame);
+            mark.credit_and_rent = mark.credit_and_rent.min(self.rent + self.clean_credit);
+            self.lists.place(CLEAN, frame, mark);
         }
-        let full = self.rent + self.clean_credit;
-        let mark = &mut self.mark_of[frame.index()];
-        mark.credit_and_rent = mark.credit_and_rent.min(full);
-        self.move_by_mark(frame, false);
     }
 
     fn loaded_clean<F: Frames>(&mut self, frame: Frame, frames: &F) {
@@ -160,36 +125,31 @@ impl PagePolicy for WaLandlord {
 
     /// The page keeps its credit.
     fn made_dirty<F: Frames>(&mut self, frame: Frame, _: &F) {
-        if self.is_dirty[frame.index()] == Some(false) {
-            self.move_by_mark(frame, true);
+        if self.lists.list_of(frame) == Some(CLEAN) {
+            self.lists.place(DIRTY, frame, self.lists.key(frame));
         }
     }
 
     fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
-        self.remove(frame);
+        self.lists.remove(frame);
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
         let credit = |frame: Frame| self.credit(frame);
-        inspector.list("clean", &mut self.clean.iter(&self.links));
-        inspector.values("clean_credits", &mut self.clean.iter(&self.links).map(credit));
-        inspector.list("dirty", &mut self.dirty.iter(&self.links));
-        inspector.values("dirty_credits", &mut self.dirty.iter(&self.links).map(credit));
+        inspector.list("clean", &mut self.lists.iter(CLEAN));
+        inspector.values("clean_credits", &mut self.lists.iter(CLEAN).map(credit));
+        inspector.list("dirty", &mut self.lists.iter(DIRTY));
+        inspector.values("dirty_credits", &mut self.lists.iter(DIRTY).map(credit));
     }
 
     fn check_invariants<F: Frames>(&self, _: &F) {
-        for (list, is_dirty) in [(&self.clean, false), (&self.dirty, true)] {
-            list.check_invariants(&self.links);
-            assert!(list.iter(&self.links).is_sorted_by_key(|frame| self.mark_of[frame.index()]));
-            let listed = |frame: Frame| self.is_dirty[frame.index()] == Some(is_dirty);
-            assert!(list.iter(&self.links).all(listed), "a page is in the other list");
-        }
+        self.lists.check_invariants();
     }
 }
 
 impl AccessDriven for WaLandlord {
     fn hit<F: Frames>(&mut self, op: Op, frame: Frame, frames: &F) {
-        self.remove(frame);
+        self.lists.remove(frame);
         self.restore(frame, op == Op::Write || frames.is_dirty(frame));
     }
 }
