@@ -177,6 +177,11 @@ catalog! {
     access_driven AccessDriven page::cflru_dynamic::CflruDynamic;
     bit_driven BitDriven page::cfclock::Cfclock;
     access_driven AccessDriven page::lru_wsr::LruWsr;
+    access_driven AccessDriven page::lirs_wsr::LirsWsr;
+    access_driven AccessDriven page::ccf_lru::CcfLru;
+    access_driven AccessDriven page::cfdc::Cfdc;
+    access_driven AccessDriven page::casa::Casa;
+    access_driven AccessDriven page::ad_lru::AdLru;
     bit_driven BitDriven page::linux24::Linux24;
     bit_driven BitDriven page::linux24_cflru::Linux24Cflru;
     bit_driven BitDriven page::linux_lru::LinuxLru;

@@ -173,7 +173,7 @@ impl Domain {
 }
 
 /// The parameters that count pages or references, and therefore shrink with a sample of the pages.
-const SCALED: [&str; 4] = ["period", "window_pages", "step", "batch"];
+const SCALED: [&str; 5] = ["period", "window_pages", "step", "batch", "cluster_pages"];
 
 /// The parameters of one policy with their checked values, in the order of the catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]

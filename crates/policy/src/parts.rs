@@ -12,6 +12,7 @@ mod keyed_lists;
 mod list;
 mod ring;
 mod size_buckets;
+mod slot_heap;
 mod split_mix;
 mod two_lists;
 
@@ -27,5 +28,6 @@ pub(crate) use keyed_lists::KeyedLists;
 pub(crate) use list::{FrameList, Links, List, Listed, PageList};
 pub(crate) use ring::{FrameRing, LinkedRing, Ring, Turn, frames_from, next_position};
 pub(crate) use size_buckets::SizeBuckets;
+pub(crate) use slot_heap::SlotHeap;
 pub use split_mix::SplitMix64;
 pub(crate) use two_lists::TwoLists;

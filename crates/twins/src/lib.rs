@@ -33,6 +33,11 @@
 //! | `2q` | `kin_share` (1/4), `kout_share` (1/2) |
 //! | `s3-fifo` | `small_share` (1/10), `move_to_main_threshold` (2), `fill` (`small` or `main`) |
 //! | `lirs` | `hir_share` (1/100) |
+//! | `lirs-wsr` | `hir_share` (1/100), `spare_lir` (true) |
+//! | `ccf-lru` | `new_dirty` (`hot` or `cold`) |
+//! | `cfdc` | `priority_share` (1/2), `cluster_pages` (64) |
+//! | `casa` | `c` (8) |
+//! | `ad-lru` | `min_cold_share` (1/10) |
 //! | `w-tinylfu` | `window_share` (1/100), `protected_share` (4/5), `sample_factor` (10), `doorkeeper` (false) |
 //! | `linux24`, `linux-lru`, `linux-mglru` | `batch` (max(1, min(32, S/4)) pages) |
 //! | `linux24-cflru` | `batch`; `share` (1/4), or `dynamic=true` with `period` (10 S references), `threshold` (1/20), `cost_read` (1), `cost_write` (8) |
@@ -48,6 +53,7 @@
 //! | `bplru` | `padding` (`on` or `off`), `compensation` (true) |
 //! | `clc` | `alpha` (1/10) |
 //! | `lb-clock` | `clear_sequential` (false) |
+//! | `pud-lru` | `distance` (1), `padding` (`off` or `on`) |
 //! | `lru`, `clock`, `cflru`, `lru-wsr`, `craw`, `credit-clock` | the policy's own, `cache_reads` (true); reads and writes only |
 //!
 //! The write buffers of blocks also take `commands` (`paper` or `safe`).
@@ -61,11 +67,15 @@
 //! its being mapped again. The first access to an unmapped page therefore shows as a read even if it writes, except for
 //! the retried fault, which is known. A period ends with the first miss at or after its last reference.
 
+mod ad_lru;
 mod arc;
 mod bound;
 mod buffer;
 mod car;
+mod casa;
+mod ccf_lru;
 mod cfclock;
+mod cfdc;
 mod cflru;
 mod clock;
 mod clock_page;
@@ -134,7 +144,7 @@ pub use translation::{
 use parameters::Parameters;
 
 /// Names of all twins, as the command writes them.
-pub const POLICIES: [&str; 28] = [
+pub const POLICIES: [&str; 33] = [
     "fifo",
     "lru",
     "clock",
@@ -144,6 +154,11 @@ pub const POLICIES: [&str; 28] = [
     "cflru-dynamic",
     "cfclock",
     "lru-wsr",
+    "lirs-wsr",
+    "ccf-lru",
+    "cfdc",
+    "casa",
+    "ad-lru",
     "craw",
     "craw-a",
     "min",
@@ -292,6 +307,11 @@ pub fn build(
         "arc" => Box::new(arc::Arc::new(frames)),
         "s3-fifo" => Box::new(s3_fifo::S3Fifo::new(frames, &mut parameters)),
         "lirs" => Box::new(lirs::Lirs::new(frames, &mut parameters)),
+        "lirs-wsr" => Box::new(lirs::Lirs::with_chances(frames, &mut parameters)),
+        "ccf-lru" => Box::new(ccf_lru::CcfLru::new(frames, &mut parameters)),
+        "cfdc" => Box::new(cfdc::Cfdc::new(frames, &mut parameters)),
+        "casa" => Box::new(casa::Casa::new(frames, &mut parameters)),
+        "ad-lru" => Box::new(ad_lru::AdLru::new(frames, &mut parameters)),
         "w-tinylfu" => Box::new(w_tinylfu::WTinylfu::new(frames, &mut parameters)),
         "weighted-clock" => Box::new(weighted_clock::WeightedClock::new(frames, &mut parameters)),
         "wa-landlord" => Box::new(wa_landlord::WaLandlord::new(frames, &mut parameters)),

@@ -1,4 +1,5 @@
-//! LIRS: pages of low inter-reference recency stay; the others pass through a short queue.
+//! LIRS: pages of low inter-reference recency stay; the others pass through a short queue. LIRS-WSR: dirty pages get a
+//! second chance on the way out.
 
 use crate::page_list::{Held, PageList, accessed};
 use crate::{Event, Op, State, Twin, parameters::Parameters};
@@ -13,6 +14,25 @@ pub(crate) struct Lirs {
     lir: Vec<Held>,
     /// Q, the resident HIR pages, from the front.
     queue: PageList,
+    /// Of LIRS-WSR.
+    chances: Option<Chances>,
+}
+
+/// The pages that are cold, and whether LIR pages get a second chance too.
+struct Chances {
+    cold: Vec<u64>,
+    spare_lir: bool,
+}
+
+impl Chances {
+    /// A dirty page that is not cold is spared, and cold from then on.
+    fn spare(&mut self, held: Held) -> bool {
+        let spared = held.1 && !self.cold.contains(&held.0);
+        if spared {
+            self.cold.push(held.0);
+        }
+        spared
+    }
 }
 
 impl Lirs {
@@ -24,6 +44,19 @@ impl Lirs {
             stack: Vec::new(),
             lir: Vec::new(),
             queue: PageList::default(),
+            chances: None,
+        }
+    }
+
+    pub(crate) fn with_chances(frames: usize, parameters: &mut Parameters) -> Lirs {
+        let spare_lir = parameters.flag("spare_lir").unwrap_or(true);
+        let chances = Some(Chances { cold: Vec::new(), spare_lir });
+        Lirs { chances, ..Lirs::new(frames, parameters) }
+    }
+
+    fn warm(&mut self, page: u64) {
+        if let Some(chances) = &mut self.chances {
+            chances.cold.retain(|other| *other != page);
         }
     }
 
@@ -42,12 +75,20 @@ impl Lirs {
     /// A HIR page that was in S becomes a LIR page, for which the one at the bottom may have to give way.
     fn promote(&mut self, held: Held) {
         self.lir.push(held);
-        if self.lir.len() > self.lir_pages {
+        while self.lir.len() > self.lir_pages {
             let is_lir = |page: &u64| self.is_lir(*page);
             let bottom = self.stack.iter().position(is_lir).expect("LIR pages are in S");
             let page = self.stack.remove(bottom);
-            let index = self.lir.iter().position(|held| held.0 == page);
-            self.queue.push_back(self.lir.remove(index.expect("the page is a LIR page")));
+            let lir = self.take_lir(page);
+            let is_new = page == held.0 && self.lir_pages > 0;
+            let mut chances = self.chances.as_mut().filter(|chances| chances.spare_lir);
+            if is_new || chances.as_mut().is_some_and(|chances| chances.spare(lir)) {
+                self.stack.push(page);
+                self.lir.push(lir);
+                self.prune();
+            } else {
+                self.queue.push_back(lir);
+            }
         }
     }
 
@@ -64,8 +105,11 @@ impl Lirs {
 
     /// The front of Q; if Q is empty, the LIR page nearest the bottom of S, which leaves S too.
     fn evict(&mut self) -> Held {
-        if let Some(victim) = self.queue.pop_front() {
-            return victim;
+        while let Some(front) = self.queue.pop_front() {
+            if !self.chances.as_mut().is_some_and(|chances| chances.spare(front)) {
+                return front;
+            }
+            self.queue.push_back(front);
         }
         let bottom = self.stack.iter().position(|page| self.is_lir(*page));
         let page = self.stack.remove(bottom.expect("LIR pages are in S"));
@@ -96,6 +140,7 @@ impl Lirs {
 impl Twin for Lirs {
     fn reference_with(&mut self, page: u64, op: Op, ahead: &[u64]) -> Event {
         let mut event = Event::hit();
+        self.warm(page);
         if let Some(held) = self.lir.iter_mut().find(|held| held.0 == page) {
             *held = accessed(*held, op);
             self.put_on_top(page);
@@ -109,6 +154,7 @@ impl Twin for Lirs {
             self.load((page, op == Op::Write));
             self.prune();
             for page in ahead {
+                self.warm(*page);
                 self.load((*page, false));
                 self.prune();
             }
@@ -128,13 +174,26 @@ impl Twin for Lirs {
         held.1
     }
 
+    fn set_dirty(&mut self, page: u64, dirty: bool) {
+        if !self.queue.set_dirty(page, dirty) {
+            let held = self.lir.iter_mut().find(|held| held.0 == page);
+            held.expect("the page is in memory").1 = dirty;
+        }
+    }
+
     fn state(&self) -> State {
-        let lir = self.stack.iter().filter(|page| self.is_lir(**page));
-        State::Object(vec![
+        let lir: Vec<u64> = self.stack.iter().copied().filter(|page| self.is_lir(*page)).collect();
+        let mut state = vec![
             ("S", State::pages(&self.stack)),
-            ("LIR", State::pages(lir)),
+            ("LIR", State::pages(&lir)),
             ("Q", self.queue.state()),
-        ])
+        ];
+        if let Some(Chances { cold, .. }) = &self.chances {
+            let is_cold = |page: u64| cold.contains(&page);
+            state.push(("LIR_cold", State::flags(lir.into_iter().map(is_cold))));
+            state.push(("Q_cold", State::flags(self.queue.pages().map(is_cold))));
+        }
+        State::Object(state)
     }
 
     fn resident(&self) -> Vec<u64> {

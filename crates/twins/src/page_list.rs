@@ -50,12 +50,22 @@ impl PageList {
         held.map(|held| *held = accessed(*held, op)).is_some()
     }
 
+    /// Sets the dirty flag of `page` where it is; says whether it is there.
+    pub(crate) fn set_dirty(&mut self, page: u64, dirty: bool) -> bool {
+        let held = self.0.iter_mut().find(|held| held.0 == page);
+        held.map(|held| held.1 = dirty).is_some()
+    }
+
     pub(crate) fn pages(&self) -> impl Iterator<Item = u64> {
         self.0.iter().map(|held| held.0)
     }
 
     pub(crate) fn state(&self) -> State {
         State::pages(self.0.iter().map(|(page, _)| page))
+    }
+
+    pub(crate) fn state_with_dirty(&self) -> State {
+        State::List(self.0.iter().map(|(page, dirty)| State::entry(*page, &[*dirty])).collect())
     }
 }
 

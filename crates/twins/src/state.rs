@@ -31,6 +31,12 @@ impl State {
         State::List(pages.into_iter().map(|page| State::Integer(*page)).collect())
     }
 
+    /// A flag for each page of a list, as a number.
+    pub(crate) fn flags(flags: impl IntoIterator<Item = bool>) -> State {
+        let number = |flag| State::Real(f64::from(u8::from(flag)));
+        State::List(flags.into_iter().map(number).collect())
+    }
+
     /// One list entry, `[page, bit …]`.
     pub(crate) fn entry(page: u64, bits: &[bool]) -> State {
         let bits = bits.iter().map(|bit| State::Integer(u64::from(*bit)));

@@ -18,6 +18,7 @@ SHAPES = (
     "M0,-1.25L1.1,0L0,1.25L-1.1,0Z",
     "M-.4,-1.1H.4V-.4H1.1V.4H.4V1.1H-.4V.4H-1.1V-.4H-.4Z",
     "M0,1.1L1.05,-.85H-1.05Z",
+    "M-1.1,0L.85,1.05V-1.05Z",
 )
 CIRCLE = "M-1,0A1,1,0,1,1,1,0A1,1,0,1,1,-1,0Z"
 
@@ -74,7 +75,7 @@ class Mark:
 
 
 MUTED, INK, BLUE, BROWN, GREEN, PINK, AMBER, SKY = range(-2, 6)
-ROUND, SQUARE, UP, DIAMOND, PLUS, DOWN = (CIRCLE, *SHAPES)
+ROUND, SQUARE, UP, DIAMOND, PLUS, DOWN, LEFT = (CIRCLE, *SHAPES)
 LONG, SHORT, UNEVEN = DASHES[1:]
 
 Identity = tuple[int, str, tuple[int, ...]]
@@ -96,36 +97,42 @@ IDENTITIES: Mapping[str, Identity] = {
     "s3-fifo": (BLUE, PLUS, UNEVEN),
     "clock-dnv": (BLUE, DOWN, LONG),
     "hemem": (BLUE, ROUND, SOLID),
+    "lirs-wsr": (BLUE, LEFT, LONG),
     "wa-landlord": (BROWN, UP, SOLID),
     "cflru": (BROWN, DIAMOND, LONG),
     "kernel": (BROWN, SQUARE, SHORT),
     "linux24-cflru": (BROWN, PLUS, UNEVEN),
     "bplru": (BROWN, DOWN, SHORT),
     "clock-dwf": (BROWN, ROUND, LONG),
+    "cfdc": (BROWN, LEFT, UNEVEN),
     "credit-clock": (GREEN, DIAMOND, SOLID),
     "linux-lru": (GREEN, UP, SHORT),
     "cbm": (GREEN, SQUARE, LONG),
     "car": (GREEN, PLUS, LONG),
     "2q": (GREEN, DOWN, UNEVEN),
     "memtis": (GREEN, ROUND, SHORT),
+    "ad-lru": (GREEN, LEFT, UNEVEN),
     "lru": (PINK, DOWN, LONG),
     "weighted-clock": (PINK, PLUS, SOLID),
     "lru-wsr": (PINK, DIAMOND, UNEVEN),
     "lfu": (PINK, UP, SHORT),
     "fab": (PINK, SQUARE, UNEVEN),
     "tpp": (PINK, ROUND, UNEVEN),
+    "pud-lru": (PINK, LEFT, SHORT),
     "nru": (AMBER, PLUS, LONG),
     "linux24": (AMBER, DIAMOND, SHORT),
     "cfclock": (AMBER, SQUARE, SHORT),
     "sieve": (AMBER, UP, UNEVEN),
     "clc": (AMBER, DOWN, SOLID),
     "countdown": (AMBER, ROUND, SOLID),
+    "ccf-lru": (AMBER, LEFT, SOLID),
     "craw-a": (SKY, DOWN, SOLID),
     "cflru-dynamic": (SKY, SQUARE, UNEVEN),
     "clock-pro": (SKY, DIAMOND, LONG),
     "linux-mglru": (SKY, UP, SHORT),
     "w-tinylfu": (SKY, PLUS, SHORT),
     "lb-clock": (SKY, ROUND, LONG),
+    "casa": (SKY, LEFT, UNEVEN),
     # Admissions of file caches, which no page policy or buffer stands beside.
     "always": (BLUE, SQUARE, SOLID),
     "second-touch": (BROWN, UP, LONG),

@@ -42,6 +42,13 @@ use crate::parameters::{Parameter, Settings};
 use crate::parts::{FrameList, Links, PageList};
 use crate::{Frame, Frames, Op, PageId};
 
+/// The parameter of LIRS and LIRS-WSR.
+pub(super) const HIR_SHARE: Parameter = Parameter::share(
+    "hir_share",
+    "frames for resident HIR pages as a share of all frames",
+    "1/100",
+);
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     Lir,
@@ -67,11 +74,7 @@ impl Cataloged for Lirs {
         name: "lirs",
         summary: "pages with a long time between their last two references leave",
         paper: "Jiang, Zhang 2002",
-        parameters: &[Parameter::share(
-            "hir_share",
-            "frames for resident HIR pages as a share of all frames",
-            "1/100",
-        )],
+        parameters: &[HIR_SHARE],
         source: include_str!("lirs.rs"),
     };
 
@@ -103,15 +106,25 @@ impl Lirs {
         self.status[page.index()] = Status::NotInStack;
     }
 
-    /// Puts `page`, which is not a LIR page, on top of the stack as one.
-    fn make_lir(&mut self, page: PageId) {
+    /// Puts `page`, which is not a LIR page, on top of the stack as one. A LIR page at the bottom that `spares` goes
+    /// there too instead of giving way; for each of them it must say no in the end.
+    fn make_lir(&mut self, page: PageId, mut spares: impl FnMut(Frame) -> bool) {
         self.put_on_top(page, Status::Lir);
         self.lir_pages += 1;
-        if self.lir_pages > self.most_lir_pages {
+        if self.lir_pages <= self.most_lir_pages {
+            return;
+        }
+        loop {
             let bottom = self.stack.head();
-            self.take_from_stack(bottom);
-            self.lir_pages -= 1;
-            self.queue.push_tail(&mut self.queue_links, self.frame_of_page[bottom.index()]);
+            let frame = self.frame_of_page[bottom.index()];
+            let comes_itself = bottom == page && self.lir_pages > 1;
+            if !comes_itself && !spares(frame) {
+                self.take_from_stack(bottom);
+                self.lir_pages -= 1;
+                return self.queue.push_tail(&mut self.queue_links, frame);
+            }
+            self.put_on_top(bottom, Status::Lir);
+            self.prune();
         }
     }
 
@@ -135,7 +148,62 @@ impl Lirs {
         victim
     }
 
-    fn lir_frames(&self) -> impl Iterator<Item = Frame> + '_ {
+    /// The page at the front of the queue that leaves; one that `spares` goes to the end instead.
+    pub(super) fn take_victim<F: Frames>(
+        &mut self,
+        frames: &F,
+        mut spares: impl FnMut(Frame) -> bool,
+    ) -> Frame {
+        let victim = loop {
+            let Some(front) = first_unpinned(&self.queue, &self.queue_links, frames) else {
+                break self.evict_lir(frames);
+            };
+            if !spares(front) {
+                self.queue.remove(&mut self.queue_links, front);
+                break front;
+            }
+            self.queue.move_to_tail(&mut self.queue_links, front);
+        };
+        self.frame_of_page[frames.page(victim).index()] = Frame::NONE;
+        victim
+    }
+
+    /// `page` has been loaded into `frame`.
+    pub(super) fn load(&mut self, page: PageId, frame: Frame, spares: impl FnMut(Frame) -> bool) {
+        self.frame_of_page[page.index()] = frame;
+        let was_in_stack = self.status[page.index()] == Status::HirInStack;
+        if was_in_stack || self.lir_pages < self.most_lir_pages {
+            self.make_lir(page, spares);
+        } else {
+            self.put_on_top(page, Status::HirInStack);
+            self.queue.push_tail(&mut self.queue_links, frame);
+        }
+        self.prune();
+    }
+
+    /// `page` in `frame` is referenced.
+    pub(super) fn touch(&mut self, page: PageId, frame: Frame, spares: impl FnMut(Frame) -> bool) {
+        match self.status[page.index()] {
+            Status::Lir => self.put_on_top(page, Status::Lir),
+            Status::HirInStack => {
+                self.queue.remove(&mut self.queue_links, frame);
+                self.make_lir(page, spares);
+            }
+            Status::NotInStack => {
+                self.put_on_top(page, Status::HirInStack);
+                self.queue.move_to_tail(&mut self.queue_links, frame);
+            }
+        }
+        self.prune();
+    }
+
+    /// The pages of the queue, from its front.
+    pub(super) fn queued_frames(&self) -> impl Iterator<Item = Frame> + '_ {
+        self.queue.iter(&self.queue_links)
+    }
+
+    /// The LIR pages, from the bottom of the stack.
+    pub(super) fn lir_frames(&self) -> impl Iterator<Item = Frame> + '_ {
         let lir_pages = self.stack.iter(&self.stack_links);
         let lir_pages = lir_pages.filter(|page| self.status[page.index()] == Status::Lir);
         lir_pages.map(|page| self.frame_of_page[page.index()])
@@ -152,28 +220,11 @@ impl PagePolicy for Lirs {
     }
 
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
-        let victim = match first_unpinned(&self.queue, &self.queue_links, frames) {
-            Some(victim) => {
-                self.queue.remove(&mut self.queue_links, victim);
-                victim
-            }
-            None => self.evict_lir(frames),
-        };
-        self.frame_of_page[frames.page(victim).index()] = Frame::NONE;
-        victim
+        self.take_victim(frames, |_| false)
     }
 
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
-        let page = fault.page;
-        self.frame_of_page[page.index()] = frame;
-        let was_in_stack = self.status[page.index()] == Status::HirInStack;
-        if was_in_stack || self.lir_pages < self.most_lir_pages {
-            self.make_lir(page);
-        } else {
-            self.put_on_top(page, Status::HirInStack);
-            self.queue.push_tail(&mut self.queue_links, frame);
-        }
-        self.prune();
+        self.load(fault.page, frame, |_| false);
     }
 
     fn dropped<F: Frames>(&mut self, frame: Frame, frames: &F) {
@@ -193,7 +244,7 @@ impl PagePolicy for Lirs {
     fn inspect(&self, inspector: &mut dyn Inspector) {
         inspector.ghosts("S", &mut self.stack.iter(&self.stack_links));
         inspector.list("LIR", &mut self.lir_frames());
-        inspector.list("Q", &mut self.queue.iter(&self.queue_links));
+        inspector.list("Q", &mut self.queued_frames());
     }
 
     fn check_invariants<F: Frames>(&self, frames: &F) {
@@ -207,7 +258,7 @@ impl PagePolicy for Lirs {
             let bottom = self.status[self.stack.head().index()];
             assert_eq!(bottom, Status::Lir, "the stack is not pruned");
         }
-        for frame in self.queue.iter(&self.queue_links) {
+        for frame in self.queued_frames() {
             let page = frames.page(frame).index();
             assert_ne!(self.status[page], Status::Lir, "a LIR page is in the queue");
             assert_eq!(self.frame_of_page[page], frame, "a page's frame is wrong");
@@ -223,19 +274,7 @@ impl AccessDriven for Lirs {
     const COUNTS_REFERENCES: bool = true;
 
     fn hit<F: Frames>(&mut self, _: Op, frame: Frame, frames: &F) {
-        let page = frames.page(frame);
-        match self.status[page.index()] {
-            Status::Lir => self.put_on_top(page, Status::Lir),
-            Status::HirInStack => {
-                self.queue.remove(&mut self.queue_links, frame);
-                self.make_lir(page);
-            }
-            Status::NotInStack => {
-                self.put_on_top(page, Status::HirInStack);
-                self.queue.move_to_tail(&mut self.queue_links, frame);
-            }
-        }
-        self.prune();
+        self.touch(frames.page(frame), frame, |_| false);
     }
 }
 

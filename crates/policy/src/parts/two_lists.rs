@@ -50,6 +50,18 @@ impl TwoLists {
         self.links[self.end(list).index()].next
     }
 
+    /// The frame behind `frame` in its list, unless it is the last one.
+    #[inline]
+    pub(crate) fn next(&self, frame: Frame) -> Option<Frame> {
+        let next = self.links[frame.index()].next;
+        (next.index() < self.is_in_1.len()).then_some(next)
+    }
+
+    /// The frame at the head of `list`, unless it is empty.
+    pub(crate) fn first(&self, list: usize) -> Option<Frame> {
+        self.next(self.end(list))
+    }
+
     #[inline]
     fn unlink(&mut self, frame: Frame) {
         let Link { previous, next } = self.links[frame.index()];

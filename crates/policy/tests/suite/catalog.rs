@@ -199,7 +199,7 @@ fn policies_take_more_pages_unless_they_are_known_not_to() {
             !policy.build(Size { frames: 4, pages: 9 }, TakesMorePages)
         })
         .collect();
-    let known = BTreeSet::from(["linux24", "linux24-cflru", "min", "w-tinylfu"]);
+    let known = BTreeSet::from(["cfdc", "linux24", "linux24-cflru", "min", "w-tinylfu"]);
     assert_eq!(BTreeSet::from_iter(cannot), known, "docs/sweeps.md names them");
 }
 
@@ -441,7 +441,7 @@ fn it_is_known_of_each_count_whether_it_shrinks_with_a_sample() {
         "sample_factor",
         "rounds",
     ];
-    let scaled = ["period", "window_pages", "step", "batch"];
+    let scaled = ["period", "window_pages", "step", "batch", "cluster_pages"];
     for (entry, parameter) in parameters() {
         let is_known = fixed.contains(&parameter.name) || scaled.contains(&parameter.name);
         let is_count = matches!(parameter.domain, Domain::Count { .. });

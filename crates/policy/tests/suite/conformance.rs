@@ -194,8 +194,8 @@ const BLIND_TO_DIRTY: &[&str] = &[
 ];
 /// Those that see a write by its bit, and not by the dirty state.
 const BY_WRITE_BIT: &[&str] = &["craw", "craw-a"];
-/// The one that keeps what a write fault gave its page, also when the page has been flushed.
-const BY_WRITE_FAULT: &str = "credit-clock";
+/// Those that keep what a write fault gave its page, also when the page has been flushed.
+const BY_WRITE_FAULT: &[&str] = &["credit-clock", "ccf-lru"];
 /// Windows from none to all frames.
 const WINDOWS: &[&str] = &[
     "window_pages=0",
@@ -309,8 +309,49 @@ proptest! {
     }
 
     #[test]
-    fn lru_wsr_is_lru_on_read_only_traces(trace in traces(), frames in 1..10u32) {
-        assert_equal("lru-wsr", "lru", frames, Bits::Exact, &only(Read, &trace));
+    fn lru_wsr_is_lru_and_lirs_wsr_is_lirs_on_read_only_traces(
+        trace in traces(),
+        frames in 1..10u32,
+    ) {
+        let trace = only(Read, &trace);
+        assert_equal("lru-wsr", "lru", frames, Bits::Exact, &trace);
+        for parameters in ["hir_share=1/100", "hir_share=1/2", "hir_share=1"] {
+            let [wsr, lirs] = ["lirs-wsr", "lirs"].map(|name| format!("{name}:{parameters}"));
+            assert_equal(&wsr, &lirs, frames, Bits::Exact, &trace);
+        }
+    }
+
+    /// One of CASA's lists is then empty, and so is CFDC's queue or all of its clusters but one.
+    #[test]
+    fn casa_is_lru_where_all_pages_are_clean_or_all_dirty_and_cfdc_where_they_are_in_one_cluster(
+        trace in traces(),
+        frames in 1..10u32,
+    ) {
+        for trace in [only(Read, &trace), only(Write, &trace)] {
+            for variant in variants::of_policy("casa") {
+                assert_equal(&variant, "lru", frames, Bits::Exact, &trace);
+            }
+            for share in ["0", "1/3", "1"] {
+                let cfdc = format!("cfdc:priority_share={share}");
+                assert_equal(&cfdc, "lru", frames, Bits::Exact, &trace);
+            }
+        }
+    }
+
+    /// Without hits AD-LRU and CCF-LRU have one list.
+    #[test]
+    fn ad_lru_and_ccf_lru_are_fifo_where_each_page_is_read_once_or_written_once(
+        trace in traces(),
+        frames in 1..10u32,
+    ) {
+        let mut seen = std::collections::BTreeSet::new();
+        let first_only: Trace =
+            trace.into_iter().filter(|&(page, _)| seen.insert(page)).collect();
+        for trace in [only(Read, &first_only), only(Write, &first_only)] {
+            for variant in ["ad-lru", "ad-lru:min_cold_share=1", "ccf-lru", "ccf-lru:new_dirty=cold"] {
+                assert_equal(variant, "fifo", frames, Bits::Exact, &trace);
+            }
+        }
     }
 
     /// Pass A finds nothing, and pass B is CLOCK's scan.
@@ -345,7 +386,7 @@ proptest! {
             let policy = variants::policy_name(&variant);
             // This share follows the cost, and flushing costs.
             let counts_costs = policy == "linux24-cflru" && variant.contains("dynamic=true");
-            if BY_WRITE_BIT.contains(&policy) || policy == BY_WRITE_FAULT || counts_costs {
+            if BY_WRITE_BIT.contains(&policy) || BY_WRITE_FAULT.contains(&policy) || counts_costs {
                 continue;
             }
             let expected = events(&variant, frames, Bits::Exact, &only(Read, &trace));

@@ -40,7 +40,7 @@ fn a_policy_without_a_hand_examines_what_it_looks_at() {
 
 /// What each policy with its defaults examines on [`skewed`] with 20 frames. A change for speed may change what a
 /// search looks at, and then the I/O times with `--hand-ns`; the commit says so.
-const EXAMINED: [(&str, u64); 28] = [
+const EXAMINED: [(&str, u64); 33] = [
     ("fifo", 1797),
     ("lru", 1775),
     ("clock", 2682),
@@ -59,6 +59,11 @@ const EXAMINED: [(&str, u64); 28] = [
     ("cflru-dynamic", 3492),
     ("cfclock", 5521),
     ("lru-wsr", 2813),
+    ("lirs-wsr", 1597),
+    ("ccf-lru", 2805),
+    ("cfdc", 1751),
+    ("casa", 1770),
+    ("ad-lru", 2576),
     ("linux24", 9089),
     ("linux24-cflru", 10_692),
     ("linux-lru", 4182),

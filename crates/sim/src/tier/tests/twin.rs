@@ -30,7 +30,7 @@ const SECONDS: [u64; 3] = [11, 12, 40];
 
 /// The catalog's page policies whose twins can see a reference that is dirty or not, with the parameters of a ratio of
 /// 8, and what they may see.
-const PAGE_POLICIES: [&str; 24] = [
+const PAGE_POLICIES: [&str; 29] = [
     "fifo",
     "lru",
     "clock",
@@ -40,6 +40,11 @@ const PAGE_POLICIES: [&str; 24] = [
     "cflru:window_share=1/1",
     "cfclock",
     "lru-wsr",
+    "lirs-wsr",
+    "ccf-lru",
+    "cfdc",
+    "casa",
+    "ad-lru",
     "craw",
     "craw-a",
     "random",
