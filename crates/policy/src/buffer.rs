@@ -58,6 +58,7 @@ pub(crate) mod lru;
 pub(crate) mod lru_wsr;
 pub(crate) mod mechanism;
 pub(crate) mod none;
+pub(crate) mod pud_lru;
 
 pub(crate) use mechanism::block::BlockSlot;
 

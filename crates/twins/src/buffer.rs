@@ -96,13 +96,14 @@ pub trait BufferTwin {
 }
 
 /// Names of the buffers that have a twin, as the command writes them.
-pub const BUFFERS: [&str; 12] = [
+pub const BUFFERS: [&str; 13] = [
     "clock-dnv",
     "fab",
     "cbm",
     "bplru",
     "clc",
     "lb-clock",
+    "pud-lru",
     "lru",
     "clock",
     "cflru",
@@ -126,7 +127,7 @@ pub fn build_buffer(
     let twin: Box<dyn BufferTwin> = match buffer {
         "clock-dnv" => Box::new(clock_dnv::ClockDnv::new(pages, &mut parameters)),
         "cbm" => Box::new(cbm::Cbm::new(pages, &mut parameters)),
-        "fab" | "bplru" | "clc" | "lb-clock" => {
+        "fab" | "bplru" | "clc" | "lb-clock" | "pud-lru" => {
             Box::new(dram::DramBuffer::new(buffer, pages, &mut parameters))
         }
         "lru" | "clock" | "cflru" | "lru-wsr" | "craw" | "credit-clock" => {

@@ -42,19 +42,22 @@ use crate::parts::{Links, List};
 /// A write buffer that evicts the least recently written block.
 pub(crate) type Bplru = GroupedBuffer<BlockLru>;
 
+/// Whether blocks leave whole.
+pub(super) const PADDING: Parameter = Parameter {
+    name: "padding",
+    summary: "whether a block's missing pages are read and written with it",
+    domain: Domain::Choice(&["on", "off"]),
+    default: Default::Value("on"),
+    only_with: None,
+};
+
 impl Cataloged for Bplru {
     const DESCRIPTION: Description = Description {
         name: "bplru",
         summary: "the least recently written block leaves, padded to a whole one with pages read from flash",
         paper: "Kim, Ahn 2008",
         parameters: &[
-            Parameter {
-                name: "padding",
-                summary: "whether a block's missing pages are read and written with it",
-                domain: Domain::Choice(&["on", "off"]),
-                default: Default::Value("on"),
-                only_with: None,
-            },
+            PADDING,
             Parameter {
                 name: "compensation",
                 summary: "whether a block written in order goes to the LRU end",

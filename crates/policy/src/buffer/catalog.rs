@@ -77,6 +77,7 @@ catalog! {
     super::bplru::Bplru;
     super::clc::Clc;
     super::lb_clock::LbClock;
+    super::pud_lru::PudLru;
     super::lru::Lru;
     super::clock::Clock;
     super::cflru::Cflru;

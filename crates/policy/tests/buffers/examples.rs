@@ -195,6 +195,22 @@ fn lb_clock_takes_the_largest_block_without_a_bit() {
 }
 
 #[test]
+fn pud_lru_keeps_blocks_that_are_updated_often_and_takes_the_largest_of_the_others() {
+    assert_eq!(steps("pud-lru", 4, "W0 W4 W5 W8 W12"), "[4 5]", "the largest one");
+    assert_eq!(
+        steps("pud-lru", 4, "W4 W5 W4 W0 W8 W12"),
+        "[0]",
+        "block 1 was updated after 2 writes"
+    );
+    assert_eq!(steps("pud-lru:distance=1/4", 4, "W4 W5 W4 W0 W8 W12"), "[4 5]", "1 is the limit");
+    // Eight writes after it came, two updates and the time since are 8 / 3, and one update and the time since 8 / 2.
+    assert_eq!(steps("pud-lru:distance=3/4", 4, "W4 W4 W4 W0 W0 W0 W8 W12 W12 W16"), "[8]");
+    assert_eq!(steps("pud-lru:distance=3/4", 4, "W4 W5 W4 W0 W0 W0 W8 W8 W8 W12"), "[4 5]");
+    assert_eq!(steps("pud-lru", 2, "W0 W0 W4 W4 W8"), "[0]", "all are updated often");
+    assert_eq!(steps("pud-lru:padding=on", 2, "W1 W4 W8"), "[0f 1 2f 3f]");
+}
+
+#[test]
 fn page_policies_flush_one_page_or_the_dirty_pages_of_its_block() {
     assert_eq!(steps("lru", 3, "W0 R4 W1 W8 W12"), "[0] -4");
     assert_eq!(steps("lru:cluster=block", 3, "W0 W1 W4 W8"), "[0 1=]");

@@ -1,4 +1,4 @@
-//! The DRAM buffers that evict whole blocks: FAB, BPLRU, CLC and LB-CLOCK.
+//! The DRAM buffers that evict whole blocks: FAB, BPLRU, CLC, LB-CLOCK and PUD-LRU.
 
 use std::collections::BTreeMap;
 
@@ -17,6 +17,16 @@ struct Group {
     /// The pages written since the block came.
     written: Vec<u64>,
     was_trimmed: bool,
+    /// Of PUD-LRU.
+    history: History,
+}
+
+/// When a block came, in writes of pages; its updates since; whether it is updated often.
+#[derive(Default)]
+struct History {
+    since: i128,
+    updates: i128,
+    is_frequent: bool,
 }
 
 /// Which block leaves.
@@ -32,6 +42,11 @@ enum Rule {
     },
     LbClock {
         clear_sequential: bool,
+    },
+    /// The longest distance, and how many pages were written.
+    PudLru {
+        distance: Ratio<i128>,
+        writes: i128,
     },
 }
 
@@ -66,6 +81,12 @@ impl DramBuffer {
             "clc" => {
                 let alpha = parameters.rational("alpha").unwrap_or(Ratio::new(1, 10));
                 Rule::Clc { alpha, cold: 0 }
+            }
+            "pud-lru" => {
+                pad_missing = parameters.choice("padding", &["off", "on"]) == 1;
+                pad_clean = pad_missing;
+                let distance = parameters.rational("distance").unwrap_or(1.into());
+                Rule::PudLru { distance: distance * pages.total as i128, writes: 0 }
             }
             _ => {
                 let clear_sequential = parameters.flag("clear_sequential").unwrap_or(false);
@@ -121,6 +142,39 @@ impl DramBuffer {
         }
     }
 
+    /// The mean distance between PUD-LRU's updates of a block, the open one counted or not, is too long.
+    fn is_far(&self, at: usize, distances: i128) -> bool {
+        let Rule::PudLru { distance, writes } = self.rule else { return false };
+        Ratio::new(writes - self.groups[at].history.since, distances) > distance
+    }
+
+    /// Blocks of PUD-LRU that have not been updated for too long are no longer frequent ones.
+    fn cool(&mut self) {
+        while let Some(at) = self.groups.iter().position(|group| group.history.is_frequent) {
+            if !self.is_far(at, self.groups[at].history.updates + 1) {
+                return;
+            }
+            let mut group = self.groups.remove(at);
+            group.history.is_frequent = false;
+            self.groups.push(group);
+        }
+    }
+
+    /// A page of the block at `at` was written; `is_update` if it was here.
+    fn note_write(&mut self, at: usize, is_new: bool, is_update: bool) {
+        let Rule::PudLru { writes, .. } = &mut self.rule else { return };
+        *writes += 1;
+        let history = &mut self.groups[at].history;
+        if is_new {
+            history.since = *writes;
+        }
+        if is_update {
+            history.updates += 1;
+            let updates = history.updates;
+            self.groups[at].history.is_frequent = !self.is_far(at, updates);
+        }
+    }
+
     fn take(&mut self, at: usize) -> Group {
         if let Rule::Clc { cold, .. } = &mut self.rule {
             *cold -= usize::from(at < *cold);
@@ -138,6 +192,10 @@ impl DramBuffer {
                     self.groups[0].reference = false;
                 }
                 self.largest(|_, group| !group.reference).expect("a bit is 0")
+            }
+            Rule::PudLru { .. } => {
+                self.cool();
+                self.largest(|_, group| !group.history.is_frequent).unwrap_or(0)
             }
         };
         let victim = self.take(at);
@@ -200,7 +258,8 @@ impl DramBuffer {
             Rule::LbClock { clear_sequential } => {
                 self.groups[at].reference = !(is_new || clear_sequential && in_order);
             }
-            Rule::Fab | Rule::Clc { .. } => {
+            Rule::PudLru { .. } if !is_write => {}
+            Rule::Fab | Rule::Clc { .. } | Rule::PudLru { .. } => {
                 let group = self.take(at);
                 self.groups.push(group);
             }
@@ -217,13 +276,16 @@ impl DramBuffer {
         let known = self.position(block);
         let at = known.unwrap_or_else(|| {
             let (pages, written) = (BTreeMap::new(), Vec::new());
-            let group = Group { block, pages, reference: false, written, was_trimmed: false };
+            let history = History::default();
+            let group =
+                Group { block, pages, reference: false, written, was_trimmed: false, history };
             self.groups.push(group);
             self.groups.len() - 1
         });
         *self.groups[at].pages.entry(page).or_default() |= is_write;
         if is_write {
             self.groups[at].written.push(page);
+            self.note_write(at, known.is_none(), hit.is_some());
         }
         self.used(at, known.is_none(), is_write);
         self.note_dirty();
@@ -323,6 +385,14 @@ impl BufferTwin for DramBuffer {
                 ]
             }
             Rule::LbClock { .. } => vec![("blocks_from_hand", list(&self.groups))],
+            Rule::PudLru { .. } => {
+                let of = |is_frequent| {
+                    let groups = self.groups.iter();
+                    let groups = groups.filter(|group| group.history.is_frequent == is_frequent);
+                    State::List(groups.map(show).collect())
+                };
+                vec![("infrequent", of(false)), ("frequent", of(true))]
+            }
         })
     }
 

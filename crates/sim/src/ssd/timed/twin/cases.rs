@@ -211,6 +211,7 @@ fn buffer(
         "bplru",
         "clc",
         "lb-clock",
+        "pud-lru",
         "cbm:dram_share=1/3",
         "cbm:commands=safe,dram_share=1/3",
         "clock-dnv:dram_share=1/3",
