@@ -102,6 +102,17 @@ def test_a_narrow_terminal_leaves_columns_out_and_says_which() -> None:
     assert "h" * 9 in printed(pl.DataFrame(columns)), "only terminals are narrow"
 
 
+def test_headings_of_several_words_fit_a_narrow_terminal_too() -> None:
+    columns = {"buffer": ["credit-clock:total=4MiB", "x"]}
+    for name in ("pages", "hits %", "write hits %", "to flash", "clean", "batches", "NVM writes"):
+        columns[name] = ["31,246", "1"]
+    text = io.StringIO()
+    print_table("t", columns, Console(file=text, width=80, force_terminal=True))
+    shown = re.sub("\x1b\\[[0-9;]*m", "", text.getvalue())
+    assert max(len(line) for line in shown.splitlines()) <= 80
+    assert "left out to fit: batches, NVM writes; --wide shows all" in shown
+
+
 def test_large_numbers_have_no_decimals_that_nobody_reads() -> None:
     text = printed(pl.DataFrame({"a": [1_371_086_781.4933333, 0.003]}))
     assert "1,371,086,781" in text and "781.4" not in text

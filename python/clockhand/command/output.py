@@ -179,7 +179,7 @@ def _fitting(shown: Mapping[str, list[str]], room: int) -> dict[str, list[str]]:
     fitting = dict(shown)
     dispensable = list(shown)[: LEAST_COLUMNS - 1 : -1]
     for name in sorted(dispensable, key=lambda name: not _is_same(shown[name])):
-        if _width(fitting) <= room:
+        if _width_unfolded(fitting) <= room:
             break
         del fitting[name]
     return fitting
@@ -195,6 +195,12 @@ def _least_width(name: str, texts: Sequence[str]) -> int:
 
 def _width(columns: Mapping[str, Sequence[str]]) -> int:
     return sum(_least_width(name, texts) + COLUMN_GAP for name, texts in columns.items())
+
+
+def _width_unfolded(columns: Mapping[str, Sequence[str]]) -> int:
+    """Return the width with headings in one line each, which a terminal does not fold evenly."""
+    widths = (min(max(map(len, [name, *texts])), NEVER_FOLDED) for name, texts in columns.items())
+    return sum(width + COLUMN_GAP for width in widths)
 
 
 def _named(columns: Mapping[str, Sequence[str]]) -> str:
