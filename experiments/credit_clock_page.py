@@ -15,8 +15,9 @@ COSTS = {
     (False, "unit"): "c = 8, not flushed",
 }
 MAPPED_COSTS = {"unit": "c = 8", "write-costs-32": "c = 32"}
-BY_TRACE = ("credit-clock", "wa-landlord", "craw-a", "weighted-clock", "cflru", "arc", "linux-lru",
-            "opt-feasible")  # fmt: skip
+RIVALS = ("wa-landlord", "craw-a", "weighted-clock", "cflru")
+BY_TRACE = ("credit-clock", *RIVALS, "casa", "ccf-lru", "ad-lru", "lirs-wsr", "cfdc", "arc",
+            "linux-lru", "opt-feasible")  # fmt: skip
 TRACES_PER_TABLE = 7
 
 
@@ -34,12 +35,14 @@ def write_tables(root: Path, results: Path) -> None:
         evidence: {
             "made-by": made_by,
             "relative-to-clock": costs,
+            "against": against,
             "by-trace": lambda path: by_trace(path, True),
             "by-trace not flushed": lambda path: by_trace(path, False),
             "counts": lambda path: counts(path, True),
             "counts not flushed": lambda path: counts(path, False),
             "worst-cells": worst_cells,
             "ablation": ablation,
+            "readings": readings,
             "mapped-bits": mapped_bits,
             "mapped-bits-counts": lambda path: counts(path, True),
             "write-buffer": write_buffers,
@@ -109,9 +112,36 @@ def costs(path: Path) -> list[str]:
     return markdown(["policy", *COSTS.values()], body)
 
 
+def against(path: Path) -> list[str]:
+    """Return a row per rival and a column per cost."""
+    cells = {(r["flush_at_end"], r["device"], r["policy"]): r for r in rows_of(path)}
+
+    def told(row: Row) -> str:
+        interval = f"{row['from']:.2f}–{row['to']:.2f}"
+        is_open = row["from"] <= 1 <= row["to"]
+        ahead = f"{row['traces_ahead']} of {row['traces']}{', open' if is_open else ''}"
+        return f"{row['geometric_mean']:.3f} ({interval}), {ahead}"
+
+    rivals = list(dict.fromkeys(policy for _, _, policy in cells if policy != "min"))
+    rivals.sort(key=lambda name: -cells[True, "unit", name]["geometric_mean"])
+    body = [[f"`{name}`", *(told(cells[(*cost, name)]) for cost in COSTS)] for name in rivals]
+    return markdown(["policy", *COSTS.values()], body)
+
+
+def readings(path: Path) -> list[str]:
+    """Return a row per rival, as it is and as another reading has it."""
+    cells = {(row["flush_at_end"], row["policy"]): row for row in rows_of(path)}
+    names = sorted({policy for _, policy in cells} - {"clock", "credit-clock"})
+    body = [
+        [f"`{name}`", *(mean_and_worst(cells[flushed, name]) for flushed in (True, False))]
+        for name in ("credit-clock", *names)
+    ]
+    return markdown(["reading", "c = 8", "c = 8, not flushed"], body)
+
+
 def worst_cells(path: Path) -> list[str]:
     """Return where credit-clock and its rivals are worst."""
-    chosen = ("credit-clock", "wa-landlord", "craw-a", "weighted-clock", "cflru")
+    chosen = ("credit-clock", *RIVALS, "casa", "ccf-lru", "ad-lru", "lirs-wsr", "cfdc")
     cells = {(r["flush_at_end"], r["device"], r["policy"]): r for r in rows_of(path)}
 
     def told(row: Row) -> str:
@@ -194,8 +224,8 @@ def public_traces(path: Path) -> list[str]:
     """Return a row per policy and a column per trace."""
     rows = {row["policy"]: row for row in rows_of(path)}
     traces = [name for name in rows[BY_TRACE[0]] if name not in ("flush_at_end", "policy")]
-    chosen = ("credit-clock", "wa-landlord", "craw-a", "weighted-clock", "cflru", "lru-wsr", "arc",
-              "linux-lru", "linux-mglru", "opt-feasible")  # fmt: skip
+    chosen = ("credit-clock", *RIVALS, "lru-wsr", "arc", "linux-lru", "linux-mglru",
+              "opt-feasible")  # fmt: skip
     body = [[f"`{name}`", *(f"{rows[name][trace]:.3f}" for trace in traces)] for name in chosen]
     return markdown(["policy", *traces], body)
 
