@@ -282,5 +282,7 @@ def test_the_lists_of_public_names_are_one() -> None:
 def test_every_kind_of_row_is_in_the_list_of_studies() -> None:
     declaring = r"columns! \{"
     declared = sum(len(re.findall(declaring, path.read_text())) for path in SIMULATOR.rglob("*.rs"))
-    listed = (SIMULATOR / "columns.rs").read_text().count("::COLUMNS)")
-    assert listed == declared
+    listed = (SIMULATOR / "columns.rs").read_text()
+    assert listed.count("::COLUMNS)") == declared
+    beside = (SIMULATOR / "columns/tables.rs").read_text().count("\ntable! {")
+    assert listed.count(", tables::") == beside

@@ -7,7 +7,7 @@ use clockhand_policy::catalog::{CATALOG, Description, Entry};
 use clockhand_policy::parameters::name_and_settings;
 use clockhand_sim::{
     Contestant, FileCacheOptions, LocalityOptions, OPTIONS, PageCacheSettings, PagesOptions,
-    STUDIES, SimError, SsdOptions, TierOptions, TranslateOptions, check_filecache, check_pagecache,
+    SimError, SsdOptions, TABLES, TierOptions, TranslateOptions, check_filecache, check_pagecache,
     check_ssd, check_tier, check_translate, plan_cells,
 };
 use clockhand_trace::{Target, find_format, formats as trace_formats, named_recipes};
@@ -199,11 +199,11 @@ pub(crate) fn format_page(name: &str) -> PyResult<String> {
     Ok(find_format(name).map_err(exception)?.page())
 }
 
-/// The columns of every study's rows, as dictionaries, by the name of the study.
+/// The columns of every table, as dictionaries, by the name of the table.
 #[pyfunction]
 pub(crate) fn columns(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let studies: BTreeMap<_, _> = STUDIES.iter().copied().collect();
-    Ok(pythonize(py, &studies)?)
+    let tables: BTreeMap<_, _> = TABLES.iter().copied().collect();
+    Ok(pythonize(py, &tables)?)
 }
 
 #[derive(Serialize)]

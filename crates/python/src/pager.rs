@@ -229,13 +229,15 @@ fn settings(
     seed: u64,
 ) -> PyResult<Settings> {
     let Contestant::Policy(spec) = Contestant::parse(policy).map_err(exception)? else {
-        return Err(UsageError::new_err(
-            "bound is no policy; choose one such as clock, cfclock or craw",
-        ));
+        return Err(UsageError::new_err((
+            "bound is no policy",
+            "choose one such as clock, cfclock or craw",
+        )));
     };
     if spec.entry().own.is_some_and(|make| !make.can_page()) {
-        return Err(UsageError::new_err(format!(
-            "policy {policy} is written in Python, which pages no real memory; choose one such as clock, cfclock or craw"
+        return Err(UsageError::new_err((
+            format!("policy {policy} is written in Python, which pages no real memory"),
+            "choose one such as clock, cfclock or craw",
         )));
     }
     let ratio: Ratio =
@@ -267,8 +269,9 @@ const LONGEST_EMULATED_US: f64 = 1e6;
 
 fn emulated(time_us: f64) -> PyResult<Duration> {
     if !(0.0..=LONGEST_EMULATED_US).contains(&time_us) {
-        return Err(UsageError::new_err(format!(
-            "a device that takes {time_us} µs for a page is not emulated; take one of a second at most"
+        return Err(UsageError::new_err((
+            format!("a device that takes {time_us} µs for a page is not emulated"),
+            "take one of a second at most",
         )));
     }
     Ok(Duration::from_secs_f64(time_us / 1e6))

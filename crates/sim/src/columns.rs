@@ -1,6 +1,8 @@
 //! The columns of a study's rows, declared once: the struct that the engine fills is also what Python builds its
 //! tables from and what `docs/columns.md` says of them.
 
+mod tables;
+
 use serde::Serialize;
 
 /// What a column holds.
@@ -11,6 +13,8 @@ pub enum ColumnKind {
     Text,
     /// A whole number from 0, of 64 bits.
     U64,
+    /// A whole number of 64 bits.
+    I64,
     /// A number in binary64.
     F64,
     /// Yes or no.
@@ -52,6 +56,10 @@ impl ColumnValue for u64 {
 
 impl ColumnValue for u32 {
     const KIND: ColumnKind = ColumnKind::U64;
+}
+
+impl ColumnValue for i64 {
+    const KIND: ColumnKind = ColumnKind::I64;
 }
 
 impl ColumnValue for f64 {
@@ -159,16 +167,37 @@ macro_rules! columns {
 
 pub(crate) use columns;
 
-/// The columns of every study's rows, by the name of the study.
-pub const STUDIES: &[(&str, &[Column])] = &[
+/// The columns of every table, by its name: that of its study, if these are the rows of the study.
+pub const TABLES: &[(&str, &[Column])] = &[
     ("pages", crate::Row::COLUMNS),
+    ("pages gauges", tables::GAUGES),
+    ("pages situations", tables::SITUATIONS),
     ("ssd", crate::SsdRow::COLUMNS),
+    ("ssd wear", tables::SSD_WEAR),
+    ("ssd classes", tables::SSD_CLASSES),
+    ("ssd moments", tables::SSD_MOMENTS),
+    ("ssd parts", tables::SSD_PARTS),
+    ("ssd sizes", tables::BUFFER_SIZES),
     ("serve", crate::ServeRow::COLUMNS),
+    ("serve samples", tables::SERVE_SAMPLES),
     ("translate", crate::TranslateRow::COLUMNS),
     ("filecache", crate::FileCacheRow::COLUMNS),
     ("break-even", crate::BreakEvenRow::COLUMNS),
     ("pagecache", crate::PageCacheRow::COLUMNS),
     ("tier", crate::TierRow::COLUMNS),
+    ("locality summary", tables::LOCALITY_SUMMARY),
+    ("locality ranks", tables::LOCALITY_RANKS),
+    ("locality inversions", tables::LOCALITY_INVERSIONS),
+    ("locality miss-curve", tables::LOCALITY_MISS_CURVE),
+    ("locality working-set", tables::LOCALITY_WORKING_SET),
+    ("locality recency", tables::LOCALITY_RECENCY),
+    ("locality intervals", tables::LOCALITY_INTERVALS),
+    ("locality window", tables::LOCALITY_WINDOW),
+    ("run", tables::RUN),
+    ("run samples", tables::RUN_SAMPLES),
+    ("run gauges", tables::RUN_GAUGES),
+    ("compare", tables::COMPARISON),
+    ("compare samples", tables::COMPARISON_SAMPLES),
 ];
 
 #[cfg(test)]
@@ -177,14 +206,14 @@ mod tests {
 
     #[test]
     fn every_column_has_a_name_of_its_own_and_says_what_it_means() {
-        for (study, columns) in STUDIES {
+        for (table, columns) in TABLES {
             for (position, column) in columns.iter().enumerate() {
                 let others = &columns[..position];
                 assert!(
                     others.iter().all(|other| other.name != column.name),
-                    "{study}: {column:?}"
+                    "{table}: {column:?}"
                 );
-                assert!(column.doc.trim_end().ends_with('.'), "{study}: {column:?}");
+                assert!(column.doc.trim_end().ends_with('.'), "{table}: {column:?}");
             }
         }
     }

@@ -60,7 +60,7 @@ mod watch;
 pub use clockhand_conformance::{BrokenRule, Conformance, KeptRule};
 pub use clockhand_trace::progress::{Phase, Progress};
 pub use clockhand_trace::{RequestTable, TraceInput};
-pub use columns::{Column, ColumnKind, STUDIES};
+pub use columns::{Column, ColumnKind, TABLES};
 pub use conformance::check_policy;
 pub use contestant::{Contestant, EndOfBracket, FindOwn, parse_buffer};
 pub use error::SimError;

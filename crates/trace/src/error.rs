@@ -236,7 +236,7 @@ pub enum TraceError {
         /// The path as it was given, or `the trace`.
         file: String,
         /// What is too large, as the start of a sentence that ends with the limit.
-        what: String,
+        what: Text,
         /// What helps but a higher limit.
         remedy: Text,
         /// The limit, with its unit.
@@ -397,7 +397,9 @@ impl TraceError {
                 (Text::from(format!("{file}, {place}: ")) + reason.clone()).into()
             }
             Self::TooMuchMemory { file, what, remedy, limit } => Sentence::new(
-                format!("{file}: {what} more than the memory limit of {limit}"),
+                Text::from(format!("{file}: "))
+                    + what.clone()
+                    + format!(" more than the memory limit of {limit}"),
                 remedy.clone() + ", or raise " + option("memory-limit"),
             ),
             Self::NoClasses { file, format, view } => Sentence::new(
@@ -458,13 +460,13 @@ impl TraceError {
     /// The error of what would take more memory than the limit; `what` begins a sentence that ends with it.
     pub fn too_much_memory(
         file: &str,
-        what: &str,
+        what: impl Into<Text>,
         remedy: impl Into<Text>,
         limit_bytes: u64,
     ) -> Self {
         Self::TooMuchMemory {
             file: file.to_owned(),
-            what: what.to_owned(),
+            what: what.into(),
             remedy: remedy.into(),
             limit: limit_text(limit_bytes),
         }

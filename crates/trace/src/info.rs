@@ -286,7 +286,7 @@ impl TraceInfoBuilder {
         if self.is_too_large {
             return Err(TraceError::too_much_memory(
                 "the trace",
-                &format!("to count its pages of {page_bytes} bytes takes"),
+                format!("to count its pages of {page_bytes} bytes takes"),
                 Text::from("take a part with ") + option("limit") + " or larger pages",
                 self.memory_limit_bytes,
             ));

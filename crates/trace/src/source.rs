@@ -438,7 +438,7 @@ impl Source {
                 if is_too_large_a_window(&error) {
                     TraceError::too_much_memory(
                         &file,
-                        &format!("to decompress this {compression} data takes"),
+                        format!("to decompress this {compression} data takes"),
                         "compress it with a smaller window",
                         self.memory_limit_bytes,
                     )

@@ -6,6 +6,8 @@ from typing import Any
 
 import polars as pl
 
+from clockhand.study.columns import schema
+
 TICK_SECONDS = 0.25
 TICKS_PER_SECOND = 4
 MOST_SAMPLES = 2400
@@ -30,11 +32,7 @@ GAUGES = (
 TIMES = ("read_us_p99", "write_us_p99", "flush_us_p99")
 """Of the requests of the second that ends with the sample; none within a second, or without any."""
 
-SAMPLE_SCHEMA: Mapping[str, type[pl.DataType]] = {
-    "seconds": pl.Float64,
-    **dict.fromkeys((*COUNTS, *GAUGES), pl.UInt64),
-    **dict.fromkeys(TIMES, pl.Float64),
-}
+SAMPLE_SCHEMA = schema("serve samples")
 """Names, order and types of the columns of samples."""
 
 Sample = dict[str, Any]

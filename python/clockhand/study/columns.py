@@ -1,8 +1,9 @@
-"""The columns of studies' rows, as the engine declares them."""
+"""The columns of tables, as the engine declares them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from clockhand import _engine
@@ -19,17 +20,23 @@ Kinds = Mapping[str, str]
 Part = Mapping[str, Any]
 """Some rows: for each column an array of NumPy or a list, or the value that all these rows have."""
 
-TYPES = {"text": "String", "u64": "UInt64", "f64": "Float64", "bool": "Boolean"}
+TYPES = {"text": "String", "u64": "UInt64", "i64": "Int64", "f64": "Float64", "bool": "Boolean"}
 """The types of Polars, which is imported when there are rows to keep."""
 
 
-def kinds(study: str) -> Kinds:
-    """Return the columns of a study's rows.
+@cache
+def kinds(table: str) -> Kinds:
+    """Return the columns of a table; that of a study's rows has the study's name.
 
     Raises:
-        KeyError: the engine has no such study.
+        KeyError: the engine has no such table.
     """
-    return {column["name"]: column["kind"] for column in _engine.columns()[study]}
+    return {column["name"]: column["kind"] for column in _declared()[table]}
+
+
+@cache
+def _declared() -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    return _engine.columns()
 
 
 def types(kinds: Kinds) -> Schema:
@@ -39,13 +46,13 @@ def types(kinds: Kinds) -> Schema:
     return {name: getattr(pl, TYPES[kind]) for name, kind in kinds.items()}
 
 
-def schema(study: str) -> Schema:
-    """Return the columns of a study's rows, with their types.
+def schema(table: str) -> Schema:
+    """Return the columns of a table, with their types.
 
     Raises:
-        KeyError: the engine has no such study.
+        KeyError: the engine has no such table.
     """
-    return types(kinds(study))
+    return types(kinds(table))
 
 
 @dataclass(frozen=True)
@@ -112,25 +119,26 @@ def _table(part: Part, schema: Schema) -> "pl.DataFrame":
 
 def page() -> str:
     """Return the documentation of all columns, in Markdown: ``docs/columns.md``."""
-    studies = _engine.columns()
-    lines = {study: [_line(column) for column in columns] for study, columns in studies.items()}
-    times = Counter(line for of_study in lines.values() for line in of_study)
+    tables = _declared()
+    lines = {table: [_line(column) for column in columns] for table, columns in tables.items()}
+    times = Counter(line for of_table in lines.values() for line in of_table)
     shared = [line for line, count in times.items() if count > 1]
-    parts = [_HEAD, _section("In several studies", shared)]
-    for study, columns in studies.items():
-        both = zip(columns, lines[study], strict=True)
+    parts = [_HEAD, _section("In several tables", shared)]
+    for table, columns in tables.items():
+        both = zip(columns, lines[table], strict=True)
         also = ", ".join(f"`{column['name']}`" for column, line in both if times[line] > 1)
-        parts.append(_section(study, [line for line in lines[study] if times[line] == 1], also))
+        parts.append(_section(table, [line for line in lines[table] if times[line] == 1], also))
     return "".join(parts)
 
 
 _HEAD = """# Columns
 
-The columns of result rows, in JSON, CSV, Parquet and Python alike. Names and order are stable.
+The columns of results, in JSON, CSV, Parquet and Python alike. Names and order are stable.
 `make columns` writes this page from what the engine declares.
 
-A column holds text, a whole number (`u64`), a number (`f64`) or yes or no (`bool`). With a question
-mark it may be empty.
+A table has the name of its study, and a second word if it stands beside the rows. A column holds
+text, a whole number (`u64`; `i64` if it may be negative), a number (`f64`) or yes or no (`bool`).
+With a question mark it may be empty.
 """
 
 

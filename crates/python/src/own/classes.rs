@@ -182,9 +182,12 @@ pub(crate) fn add_policy(own: Bound<'_, PyAny>, facts: Bound<'_, PyAny>) -> PyRe
     let facts: ClassFacts = depythonize(&facts)?;
     let mut registered = ENTRIES.lock().unwrap_or_else(PoisonError::into_inner);
     if registered.versions == MOST_CLASSES {
-        return Err(UsageError::new_err(format!(
-            "policy {}: {MOST_CLASSES} versions of policies are registered already; start Python again",
-            facts.name
+        return Err(UsageError::new_err((
+            format!(
+                "policy {}: {MOST_CLASSES} versions of policies are registered already",
+                facts.name
+            ),
+            "start Python again",
         )));
     }
     let (parameters, given): (Vec<Parameter>, Vec<Given>) =

@@ -78,7 +78,11 @@ impl<'a> ArrivalsAtSizes<'a> {
             if arrivals.memory_bytes() > self.limit_bytes {
                 return Err(TraceError::too_much_memory(
                     "the trace",
-                    "the times that --warm-up and --every look at take",
+                    Text::from("the times that ")
+                        + option("warm-up")
+                        + " and "
+                        + option("every")
+                        + " look at take",
                     Text::from("take a part with ") + option("limit"),
                     self.limit_bytes,
                 ));

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from clockhand.study.columns import ColumnParts, Kinds, Part, Schema, types
+from clockhand.study.columns import ColumnParts, Kinds, Part, Schema, kinds, types
 
 if TYPE_CHECKING:
     import polars as pl
@@ -12,117 +12,24 @@ if TYPE_CHECKING:
     TABLES: Mapping[str, Schema]
     """The tables of a result, with the names, order and types of their columns."""
 
-SUMMARY_KINDS: Kinds = {
-    "trace": "text",
-    "page_bytes": "u64",
-    "ranking": "text",
-    "op": "text",
-    "references": "u64",
-    "pages": "u64",
-    "re_references": "u64",
-    "top_1_share": "f64",
-    "top_10_share": "f64",
-    "top_100_share": "f64",
-    "top_1_percent_share": "f64",
-    "top_10_percent_share": "f64",
-    "inversion_share": "f64",
-    "inverted_ranks": "u64",
-}
-RANKS_KINDS: Kinds = {
-    "trace": "text",
-    "page_bytes": "u64",
-    "ranking": "text",
-    "op": "text",
-    "rank": "u64",
-    "references": "u64",
-    "re_reference_probability": "f64",
-}
-INVERSIONS_KINDS: Kinds = {
-    "trace": "text",
-    "page_bytes": "u64",
-    "ranking": "text",
-    "op": "text",
-    "first_rank": "u64",
-    "last_rank": "u64",
-    "references": "u64",
-    "displaced_references": "f64",
-    "displaced_share": "f64",
-}
-MISS_CURVE_KINDS: Kinds = {
-    "trace": "text",
-    "frames": "u64",
-    "page_bytes": "u64",
-    "device": "text",
-    "references": "u64",
-    "read_references": "u64",
-    "write_references": "u64",
-    "misses": "u64",
-    "read_misses": "u64",
-    "write_misses": "u64",
-    "read_ios": "u64",
-    "write_ios": "u64",
-    "io_time_us": "f64",
-    "footprint_pages": "u64",
-    "memory_share": "f64",
-    "misses_standard_error": "f64",
-    "write_ios_standard_error": "f64",
-}
-WORKING_SET_KINDS: Kinds = {
-    "trace": "text",
-    "page_bytes": "u64",
-    "op": "text",
-    "window_references": "u64",
-    "mean_pages": "f64",
-}
-RECENCY_KINDS: Kinds = {
-    "trace": "text",
-    "page_bytes": "u64",
-    "recency_pages": "u64",
-    "read_references": "u64",
-    "write_references": "u64",
-}
-
-INTERVALS_KINDS: Kinds = {
-    "trace": "text",
-    "page_bytes": "u64",
-    "interval": "u64",
-    "from_reference": "u64",
-    "from_us": "f64",
-    "references": "u64",
-    "read_references": "u64",
-    "write_references": "u64",
-    "pages": "u64",
-    "written_pages": "u64",
-    "new_pages": "u64",
-}
-
 KINDS: Mapping[str, Kinds] = {
-    name: {**kinds, "skipped_requests": "u64"}
-    for name, kinds in {
-        "summary": SUMMARY_KINDS,
-        "ranks": RANKS_KINDS,
-        "inversions": INVERSIONS_KINDS,
-        "miss-curve": MISS_CURVE_KINDS,
-        "working-set": WORKING_SET_KINDS,
-        "recency": RECENCY_KINDS,
-        "intervals": INTERVALS_KINDS,
-    }.items()
-}
+    name: kinds(f"locality {name}")
+    for name in (
+        "summary", "ranks", "inversions", "miss-curve", "working-set", "recency", "intervals",
+    )
+}  # fmt: skip
 """The tables of a result, with the names, order and kinds of their columns."""
 
 TOP_RANKS = (1, 10, 100)
 TOP_PERCENTAGES = (1, 10)
 
 OF_CELL: Kinds = {
-    "trace": "text",
-    "page_bytes": "u64",
-    "device": "text",
-    "references": "u64",
-    "read_references": "u64",
-    "write_references": "u64",
-    "footprint_pages": "u64",
-    "skipped_requests": "u64",
-}
+    name: KINDS["miss-curve"][name]
+    for name in (
+        "trace", "page_bytes", "device", "references", "read_references", "write_references",
+        "footprint_pages", "skipped_requests",
+    )
+}  # fmt: skip
 """What a row of a dataset says of its cell, beside the tables."""
 
 IDENTITY = ("trace", "page_bytes", "skipped_requests")

@@ -8,22 +8,14 @@ from typing import Any, Unpack, cast
 import polars as pl
 
 from clockhand import _engine
+from clockhand.study.columns import schema
 from clockhand.study.errors import UsageError
 from clockhand.study.facts import Facts, equivalent_command
 from clockhand.study.progress import Watch
 from clockhand.study.run import reading_warnings, run_facts, trace_facts
 from clockhand.traces import Reading, Traces, reading_options, sources
 
-WINDOW_SCHEMA: Mapping[str, type[pl.DataType]] = {
-    "trace": pl.String,
-    "page_bytes": pl.UInt64,
-    "device": pl.String,
-    "frames": pl.UInt64,
-    "position": pl.UInt64,
-    "future_reference_probability": pl.Float64,
-    "benefit_us": pl.Float64,
-    "predicted_window": pl.UInt64,
-}
+WINDOW_SCHEMA = schema("locality window")
 """Names, order and types of the columns; a row per position, from 1 to the frames."""
 
 

@@ -21,6 +21,7 @@ from clockhand.studies.pages.recommendation_sentences import (
 )
 from clockhand.studies.pages.run import SCHEMA
 from clockhand.study.calls import READING, in_python
+from clockhand.study.columns import schema
 from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import Facts, equivalent_command, printable
 from clockhand.study.limits import MAXIMUM_FRAMES, MAXIMUM_JOBS, check_range
@@ -46,22 +47,7 @@ OWN_COST_RATIO = "write_read_ratio"
 """The same of a policy in Python."""
 
 PURPOSES = ("simulation", "pager")
-SITUATION_SCHEMA = {
-    "trace": pl.String,
-    "device": pl.String,
-    "page_bytes": pl.UInt64,
-    "situation": pl.String,
-    "frames": pl.UInt64,
-    "memory_share": pl.Float64,
-    "write_read_ratio": pl.Float64,
-    "recommended": pl.String,
-    "recommended_io_time_us": pl.Float64,
-    "best": pl.String,
-    "best_io_time_us": pl.Float64,
-    "clock_io_time_us": pl.Float64,
-    "bound_io_time_us": pl.Float64,
-    "answer": pl.String,
-}
+SITUATION_SCHEMA = schema("pages situations")
 """Names, order and types of the columns of :attr:`Recommendation.situations`."""
 
 

@@ -8,7 +8,7 @@ from clockhand import _engine
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import ReportedRows
 from clockhand.study.calls import asks
-from clockhand.study.columns import Schema, schema
+from clockhand.study.columns import Schema, kinds, schema
 from clockhand.study.facts import Facts
 from clockhand.study.run import Options as EngineOptions
 from clockhand.study.run import Ran, Records, Study, called
@@ -24,28 +24,13 @@ if TYPE_CHECKING:
     GAUGE_SCHEMA: Schema
     """Names, order and types of the columns of gauges: a row per sample of one value."""
 
-GAUGE_TYPES = {
-    "trace": "String",
-    "policy": "String",
-    "policy_resolved": "String",
-    "frames": "UInt64",
-    "page_bytes": "UInt64",
-    "fault": "UInt64",
-    "hand_movements": "UInt64",
-    "gauge": "String",
-    "value": "Float64",
-}
-"""The columns of gauges, and their types in Polars."""
-
 
 def __getattr__(name: str) -> Schema:
     """Return a schema; what is printed by a command needs none, nor the import of its types."""
     if name == "SCHEMA":
         return schema("pages")
     if name == "GAUGE_SCHEMA":
-        import polars as pl
-
-        return {column: getattr(pl, kind) for column, kind in GAUGE_TYPES.items()}
+        return schema("pages gauges")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -136,7 +121,7 @@ def _simulated(
 
 
 def _ungauged(_: "pl.DataFrame") -> Mapping[str, Any]:
-    return {"gauges": {name: [] for name in ("row", *list(GAUGE_TYPES)[5:])}}
+    return {"gauges": {name: [] for name in ("row", *list(kinds("pages gauges"))[5:])}}
 
 
 PAGES = Study(
@@ -173,6 +158,7 @@ def _gauges(columns: Mapping[str, Any], rows: "pl.DataFrame") -> "pl.DataFrame":
     import polars as pl
 
     samples = pl.DataFrame(columns, schema_overrides={"row": pl.UInt32})
-    about = rows.with_row_index("row").select("row", *list(GAUGE_TYPES)[:5])
+    gauges = schema("pages gauges")
+    about = rows.with_row_index("row").select("row", *list(gauges)[:5])
     joined = samples.join(about, on="row", how="left", maintain_order="left")
-    return joined.select(pl.col(name).cast(getattr(pl, kind)) for name, kind in GAUGE_TYPES.items())
+    return joined.select(pl.col(name).cast(kind) for name, kind in gauges.items())

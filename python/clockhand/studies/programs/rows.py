@@ -1,6 +1,6 @@
 """Statistics of the pager as rows, and what in them is wrong."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -8,73 +8,12 @@ import polars as pl
 from clockhand.capture.programs import Program
 from clockhand.studies.programs.options import PAGE_BYTES
 from clockhand.studies.programs.samples import Statistics
+from clockhand.study.columns import schema
 from clockhand.study.errors import ClockhandError
 
-COUNTED = (
-    "references",
-    "read_references",
-    "write_references",
-    "misses",
-    "read_misses",
-    "write_misses",
-    "minor_faults",
-    "write_protect_faults",
-    "read_ios",
-    "write_ios",
-    "clean_evictions",
-    "dirty_evictions",
-    "write_backs",
-    "pages_read",
-    "pages_zero_filled",
-    "pages_rescued",
-    "pages_written",
-    "pages_not_written",
-    "pages_copied_for_forks",
-    "write_operations",
-    "write_errors",
-    "bytes_read",
-    "bytes_written",
-    "resident_pages",
-    "footprint_pages",
-    "discarded_pages",
-    "pages_read_ahead",
-    "pages_read_in_vain",
-    "zero_pages_not_written",
-    "read_operations",
-    "sensed_references",
-    "swap_bytes",
-)
-TIMED = (
-    "read_wait_us",
-    "write_wait_us",
-    "service_us",
-    "fault_us_p50",
-    "fault_us_p90",
-    "fault_us_p99",
-)
 SIMULATED = ("misses", "clean_evictions", "dirty_evictions", "read_ios", "write_ios")
-BITS = ("mapped", "sensed", "exact")
 
-RUN_SCHEMA: Mapping[str, type[pl.DataType]] = {
-    "stream": pl.UInt64,
-    "process": pl.Int64,
-    "name": pl.String,
-    "policy": pl.String,
-    "frames": pl.UInt64,
-    "page_bytes": pl.UInt64,
-    "reserve": pl.UInt64,
-    "read_ahead": pl.UInt64,
-    "bits": pl.String,
-    "seconds": pl.Float64,
-    **dict.fromkeys(COUNTED, pl.UInt64),
-    **dict.fromkeys(TIMED, pl.Float64),
-    **{f"{bits}_{name}": pl.UInt64 for bits in BITS for name in SIMULATED},
-    "policy_resolved": pl.String,
-    "forked": pl.Boolean,
-    "failure": pl.String,
-    "device_reads": pl.String,
-    "unpaged_bytes": pl.UInt64,
-}
+RUN_SCHEMA = schema("run")
 """Names, order and types of the columns of a run: a row per process, the first first. Counts that
 the simulator also has bear its names. The simulator's counts on the log of the run have the prefix
 ``exact_``, and ``mapped_`` or ``sensed_`` by the bits of the run."""

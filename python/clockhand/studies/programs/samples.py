@@ -6,6 +6,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import polars as pl
 
+from clockhand.study.columns import schema
+
 Seen = TypeVar("Seen")
 
 Statistics = Mapping[str, Any]
@@ -32,22 +34,11 @@ COUNTS = (
     "resident_pages",
 )
 
-SAMPLE_SCHEMA: Mapping[str, type[pl.DataType]] = {
-    "seconds": pl.Float64,
-    "stream": pl.UInt64,
-    "process": pl.Int64,
-    "name": pl.String,
-    **dict.fromkeys(COUNTS, pl.UInt64),
-}
+SAMPLE_SCHEMA = schema("run samples")
 """Names, order and types of the columns of samples: a row per moment and process; all counts but
 ``resident_pages`` are since the process began."""
 
-SAMPLED_GAUGE_SCHEMA: Mapping[str, type[pl.DataType]] = {
-    "seconds": pl.Float64,
-    "stream": pl.UInt64,
-    "gauge": pl.String,
-    "value": pl.Float64,
-}
+SAMPLED_GAUGE_SCHEMA = schema("run gauges")
 """The same of the values by which a policy adapts: a row per moment, process and value."""
 
 

@@ -24,53 +24,14 @@ from clockhand.studies.programs.samples import COUNTS, Live, Moments, Samples, o
 from clockhand.studies.programs.streams import Output, RepeatedInput
 from clockhand.studies.programs.used import Used
 from clockhand.studies.programs.watched_program import Ended, run_program
+from clockhand.study.columns import schema
 from clockhand.study.errors import ClockhandError, option
 from clockhand.study.sizes import bytes_text
 
-COMPARISON_SCHEMA: Mapping[str, type[pl.DataType]] = {
-    "policy": pl.String,
-    "run": pl.UInt64,
-    "frames": pl.UInt64,
-    "page_bytes": pl.UInt64,
-    "reserve": pl.UInt64,
-    "seconds": pl.Float64,
-    "cpu_seconds": pl.Float64,
-    "faults": pl.UInt64,
-    "pages_read": pl.UInt64,
-    "pages_written": pl.UInt64,
-    "block_requests": pl.UInt64,
-    "bytes_read": pl.UInt64,
-    "bytes_written": pl.UInt64,
-    "zero_pages_not_written": pl.UInt64,
-    "limit_bytes": pl.UInt64,
-    "processes": pl.UInt64,
-    "exit_code": pl.UInt64,
-    "output_sha256": pl.String,
-    "policy_resolved": pl.String,
-    "problem": pl.String,
-    "device_reads": pl.String,
-    "unpaged_bytes": pl.UInt64,
-}
-"""Names, order and types of the columns of a comparison: a row per contender and run.
+COMPARISON_SCHEMA = schema("compare")
+"""Names, order and types of the columns of a comparison: a row per contender and run."""
 
-* ``cpu_seconds``: those of program and pager together.
-* ``faults``: the pager's misses and the kernel's major faults. Reads and writes are those of swap.
-* ``block_requests``: all requests that the drive of the swap file completed during the run, by any
-  program; null if its file system has no drive.
-* ``zero_pages_not_written``: pages that were evicted without a write, because they held only zeros.
-* ``limit_bytes``: the kernel's limit of its cgroup.
-* ``problem``: the reason if a run has no numbers.
-* ``device_reads``: the processes whose memory devices may have written to unseen by the pager.
-* ``unpaged_bytes``: unpaged memory of the process that has most of it.
-"""
-
-COMPARED_SAMPLE_SCHEMA: Mapping[str, type[pl.DataType]] = {
-    "policy": pl.String,
-    "seconds": pl.Float64,
-    "faults": pl.UInt64,
-    "pages_read": pl.UInt64,
-    "pages_written": pl.UInt64,
-}
+COMPARED_SAMPLE_SCHEMA = schema("compare samples")
 """The same of samples of each contender's first run; counts since its start."""
 
 SPARE_SWAP_BYTES = 64 * 2**20

@@ -7,29 +7,10 @@ from typing import Any
 import polars as pl
 
 from clockhand.studies.ssd.time_findings import BASELINE
+from clockhand.study.columns import schema
 from clockhand.study.policies import name_of
 
-SIZES_SCHEMA = {
-    "trace": pl.String,
-    "ssd": pl.String,
-    "buffer_pages": pl.UInt64,
-    "buffer_bytes": pl.UInt64,
-    "best": pl.String,
-    "host_writes": pl.UInt64,
-    "next_best": pl.String,
-    "next_best_host_writes": pl.UInt64,
-    "lru_host_writes": pl.UInt64,
-    "fewest_erases": pl.String,
-    "erases": pl.UInt64,
-    "shortest_write_p99": pl.String,
-    "write_p99_us": pl.Float64,
-    "longest_life": pl.String,
-    "life_years": pl.Float64,
-    "is_on_frontier": pl.Boolean,
-    "is_knee": pl.Boolean,
-    "recommended": pl.String,
-    "answer": pl.String,
-}
+SIZES_SCHEMA = schema("ssd sizes")
 """Names, order and types of the columns of :attr:`~clockhand.BufferRecommendation.sizes`."""
 
 Row = Mapping[str, Any]

@@ -2,36 +2,26 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
-from clockhand.studies.ssd.waits import WAITS
+from clockhand.study.columns import Schema, schema
 from clockhand.study.facts import SsdRunFacts
 
-Columns = Mapping[str, Any]
-
-CELL: Columns = {
-    "trace": pl.String, "buffer": pl.String, "buffer_pages": pl.UInt64, "ssd": pl.String,
-}  # fmt: skip
+CELL = ("trace", "buffer", "buffer_pages", "ssd")
 """The columns by which tables beside the rows know their cell."""
 
-WEAR: Columns = {"erases": pl.UInt64, "blocks": pl.UInt64}
 
-_SUMS: Columns = {
-    "op": pl.String,
-    "requests": pl.UInt64,
-    **{f"{wait}_us": pl.Float64() for wait in WAITS},
-    "longest_us": pl.Float64,
+def _own(table: str) -> Schema:
+    """Return the columns of a table that are not those of its cell."""
+    return {name: kind for name, kind in schema(table).items() if name not in (*CELL, "arrivals")}
+
+
+WEAR = _own("ssd wear")
+
+DETAILS: Mapping[str, Schema] = {
+    name: _own(f"ssd {name}") for name in ("classes", "moments", "parts")
 }
-DETAILS: Mapping[str, Columns] = {
-    "classes": {"most_us": pl.Float64, **_SUMS},
-    "moments": {
-        "begins_us": pl.Float64, "host_writes": pl.UInt64, "relocations": pl.UInt64,
-        "erases": pl.UInt64, **_SUMS,
-    },
-    "parts": {"part": pl.String, "utilisation": pl.Float64},
-}  # fmt: skip
 """Tables of timed runs beside the rows."""
 
 

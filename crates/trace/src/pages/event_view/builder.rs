@@ -317,7 +317,7 @@ impl EventViewBuilder {
         if self.is_too_large {
             return Err(TraceError::too_much_memory(
                 "the trace",
-                &format!("its references to pages of {page_bytes} bytes take"),
+                format!("its references to pages of {page_bytes} bytes take"),
                 Text::from("take a part with ") + option("limit") + " or larger pages",
                 self.memory_limit_bytes,
             ));

@@ -309,7 +309,7 @@ impl PageViewBuilder {
             false => Ok(()),
             true => Err(TraceError::too_much_memory(
                 "the trace",
-                &format!("its references to pages of {} bytes take", 1_u64 << self.page_shift),
+                format!("its references to pages of {} bytes take", 1_u64 << self.page_shift),
                 Text::from("take a part with ") + option("limit") + " or larger pages",
                 self.memory_limit_bytes,
             )),
