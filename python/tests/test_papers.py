@@ -16,6 +16,8 @@ import pytest
 
 import clockhand
 from clockhand import UsageError
+from clockhand.command.keeping import TableKeeper
+from clockhand.command.output import print_table
 from clockhand.command.papers import Papers, TableForm
 from clockhand.command.programs import _print as print_run
 from clockhand.report.appearance import IDENTITIES, INK, MUTED
@@ -239,6 +241,12 @@ def test_a_theme_is_of_a_folder(tmp_path: Path) -> None:
     result = clockhand.run_simulation(trace(), policies="clock,craw", frames="4,8")
     with pytest.raises(UsageError, match="folder"):
         result.write_plots(tmp_path / "p.pdf", theme="paper")
+
+
+def test_tables_call_policies_of_ones_own_by_their_class() -> None:
+    keeper = TableKeeper()
+    print_table("t", {"policy": ["/home/me/mine.py:Oldest", None], "29\n5 %": [1, 2]}, keeper)
+    assert keeper.tables == [("t", {"policy": ["Oldest", None], "29, 5 %": [1, 2]})]
 
 
 def test_any_table_can_be_written_for_a_paper() -> None:

@@ -141,14 +141,14 @@ def print_table(title: str, rows: "pl.DataFrame | Columns", into: Console | None
     else:
         columns = rows.to_dict(as_series=False)
         numeric = {name for name, kind in rows.schema.items() if kind.is_numeric()}
+    if POLICY in columns:
+        names = called([text for text in columns[POLICY] if isinstance(text, str)])
+        columns = {**columns, POLICY: [names.get(text, text) for text in columns[POLICY]]}
     if isinstance(into, TableKeeper):
         into.keep(title, columns)
         return
     to = into or console()
     shown = {name: _column(values) for name, values in columns.items()}
-    if POLICY in shown:
-        names = called(shown[POLICY])
-        shown[POLICY] = [names[text] for text in shown[POLICY]]
     fitting = shown if _shows_all or not to.is_terminal else _fitting(shown, to.width)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name, texts in fitting.items():
