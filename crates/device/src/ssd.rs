@@ -211,14 +211,8 @@ impl Ssd {
 
     /// The facts of the description, by name.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
-        let Geometry { channels, dies_per_channel, planes_per_die, blocks_per_plane, .. } =
-            self.geometry;
-        let Geometry { pages_per_block, page_bytes, .. } = self.geometry;
+        let page_bytes = self.geometry.page_bytes;
         let capacity = self.capacity();
-        let geometry = format!(
-            "{channels} channels × {dies_per_channel} dies × {planes_per_die} planes × {blocks_per_plane} blocks × \
-             {pages_per_block} pages × {page_bytes} bytes"
-        );
         let reserve = format!(
             "{}, {:.2} % of raw, {:.2} % of logical",
             bytes(capacity.reserve_pages, page_bytes),
@@ -228,7 +222,7 @@ impl Ssd {
         let mut facts = vec![("source", self.source().to_owned())];
         facts.extend(self.profile.limits.as_ref().map(|limits| ("limits", limits.clone())));
         facts.extend([
-            ("geometry", geometry),
+            ("geometry", self.geometry.to_string()),
             ("raw", bytes(capacity.raw_pages, page_bytes)),
             ("logical", bytes(capacity.logical_pages, page_bytes)),
             ("reserve", reserve),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use clockhand_device::flash::{Capacity, Geometry, Preconditioned};
+use clockhand_device::flash::{Capacity, Preconditioned};
 use clockhand_device::{Ssd, built_in_ssds};
 use clockhand_policy::buffer::catalog::{BUFFERS, BufferSpec};
 use clockhand_sim::{
@@ -97,8 +97,6 @@ pub(crate) struct SsdFacts {
 }
 
 pub(crate) fn drive_facts(written: &str, ssd: &Ssd, done: &Preconditioned) -> SsdFacts {
-    let Geometry { channels, dies_per_channel, planes_per_die, blocks_per_plane, .. } =
-        *ssd.geometry();
     let Capacity { raw_pages, logical_pages, reserve_pages, minimum_free_pages, page_bytes } =
         ssd.capacity();
     let pages_per_block = ssd.geometry().pages_per_block;
@@ -107,10 +105,7 @@ pub(crate) fn drive_facts(written: &str, ssd: &Ssd, done: &Preconditioned) -> Ss
         resolved: ssd.resolved(),
         summary: ssd.summary().to_owned(),
         source: ssd.source().to_owned(),
-        geometry: format!(
-            "{channels} channels × {dies_per_channel} dies × {planes_per_die} planes × {blocks_per_plane} blocks × \
-             {pages_per_block} pages × {page_bytes} bytes"
-        ),
+        geometry: ssd.geometry().to_string(),
         blocks: raw_pages / u64::from(pages_per_block),
         pages_per_block,
         page_bytes,

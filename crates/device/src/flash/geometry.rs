@@ -1,5 +1,7 @@
 //! Where the pages are.
 
+use std::fmt;
+
 use super::error::FlashError;
 
 /// A page as the host numbers it, from 0.
@@ -38,6 +40,26 @@ pub struct Geometry {
     pub pages_per_block: u32,
     /// Bytes in a page.
     pub page_bytes: u32,
+}
+
+impl fmt::Display for Geometry {
+    /// Its parts, from channels to bytes: `8 channels × 2 dies × 1 plane × 512 blocks × 256 pages × 4096 bytes`.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            (self.channels, "channel"),
+            (self.dies_per_channel, "die"),
+            (self.planes_per_die, "plane"),
+            (self.blocks_per_plane, "block"),
+            (self.pages_per_block, "page"),
+            (self.page_bytes, "byte"),
+        ];
+        for (place, (number, unit)) in parts.into_iter().enumerate() {
+            let times = if place == 0 { "" } else { " × " };
+            let plural = if number == 1 { "" } else { "s" };
+            write!(out, "{times}{number} {unit}{plural}")?;
+        }
+        Ok(())
+    }
 }
 
 impl Geometry {
@@ -156,5 +178,13 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn parts_are_named_in_the_number_that_they_have() {
+        let geometry =
+            Geometry { channels: 8, dies_per_channel: 2, ..Geometry::one_pool(512, 1, 4096) };
+        let text = "8 channels × 2 dies × 1 plane × 512 blocks × 1 page × 4096 bytes";
+        assert_eq!(geometry.to_string(), text);
     }
 }
