@@ -224,7 +224,6 @@ def test_the_kit_of_reports_never_opens_a_trace() -> None:
 NO_POLICIES = {
     "report/paper.py": "the options of a theme",
     "sweep/tables.py": "the kernel's list of processors",
-    "sweep/layout.py": "a device's file, whose name may have colons",
     "command/overwriting.py": "the same, of any option",
     "serving/metrics.py": "an address and its port",
     "studies/programs/memory_group.py": "the kernel's list of groups",
@@ -243,6 +242,27 @@ def test_the_text_of_a_policy_is_taken_apart_in_one_place() -> None:
         if apart.search(path.read_text(encoding="utf-8"))
     }
     assert found == set(NO_POLICIES)
+
+
+STUDIES_OF_ENGINE = {
+    "pages", "ssd", "translate", "filecache", "pagecache", "tier", "locality", "watch",
+}  # fmt: skip
+FRAME_OF_ENGINE = ("replay", "study", "intervals", "views", "stack_distance", "pricing")
+
+
+@pytest.mark.parametrize("module", FRAME_OF_ENGINE)
+def test_the_frame_of_the_engine_uses_no_study(module: str) -> None:
+    """Neither by a study's module nor by a name that the crate exports of it."""
+    exports = re.findall(r"pub use (\w+)::(\w+|\{[^}]*\})", (SIMULATOR / "lib.rs").read_text())
+    of_studies = set(STUDIES_OF_ENGINE)
+    for owner, names in exports:
+        if owner in STUDIES_OF_ENGINE:
+            of_studies.update(re.findall(r"\w+", names))
+    for source in (SIMULATOR / f"{module}.rs", *(SIMULATOR / module).rglob("*.rs")):
+        text = source.read_text().split("#[cfg(test)]\nmod tests {")[0]
+        used = re.findall(r"\bcrate::(\w+|\{[^}]*\})", text)
+        names = {name for part in used for name in re.findall(r"\w+", part)}
+        assert not names & of_studies, f"{source} uses {names & of_studies}"
 
 
 def test_no_room_is_called_utils() -> None:

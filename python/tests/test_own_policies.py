@@ -393,16 +393,16 @@ def test_a_source_that_changes_during_a_sweep_gives_no_cell(
     tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from clockhand.sweep import read_experiment, run_sweep
-    from clockhand.sweep.task import Run
+    from clockhand.sweep.task import TaskRun
 
     mine = saved(tmp_path, FIFO)
-    simulate = Run._simulate
+    run_setting = TaskRun.setting
 
     def edited(*arguments: Any) -> None:
         mine.write_text(FIFO + "# another version")
-        simulate(*arguments)
+        run_setting(*arguments)
 
-    monkeypatch.setattr(Run, "_simulate", edited)
+    monkeypatch.setattr(TaskRun, "setting", edited)
     experiment = tmp_path / "own.toml"
     experiment.write_text(
         f'question = "?"\nexpected = "."\ntraces = ["{trace}"]\nframes = [4, 8]\n'

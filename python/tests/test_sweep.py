@@ -183,24 +183,22 @@ def test_each_trace_is_read_once_for_all_its_settings(
     experiment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
-    reading = running._Reading
+    held_traces = _engine.HeldTraces
 
-    def counted(name: str) -> None:
-        original = getattr(reading, name)
+    class Counted:
+        def __init__(self) -> None:
+            self._held = held_traces()
 
-        def noted(self: Any, *given: Any) -> Any:
+        def __getattr__(self, name: str) -> Any:
             read.append(name)
-            return original(self, *given)
+            return getattr(self._held, name)
 
-        monkeypatch.setattr(reading, name, noted)
-
-    counted("read")
-    counted("read_beside")
+    monkeypatch.setattr(_engine, "HeldTraces", Counted)
     run_sweep(read_experiment(experiment), jobs=2)
-    assert read == ["read", "read_beside"], "the second one beside the cells of the first"
+    assert read == ["read", "read_ahead", "read", "forget"]
     read.clear()
     run_sweep(read_experiment(experiment), jobs=1, dataset=experiment.parent / "of-one-thread")
-    assert read == ["read", "read"]
+    assert read == ["read", "read", "forget"]
 
 
 def test_another_version_of_the_numbers_is_another_cell(

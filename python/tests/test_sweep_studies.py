@@ -1,5 +1,6 @@
 """Sweeps of every study: the command's own rows, kept cell by cell and gone on with."""
 
+import hashlib
 import json
 import os
 import pickle
@@ -21,6 +22,7 @@ from clockhand.sweep import Dataset, analyse, compute, read_experiment, run_swee
 from clockhand.sweep.layout import LAYOUTS
 from conftest import EXECUTABLE, Clockhand, assert_one_sentence, os_course, scattered_pages
 
+PROFILES = Path(__file__).resolve().parents[2] / "crates/device/profiles"
 HEAD = 'question = "q"\nexpected = "e"\ntraces = ["first.trace", "second.trace"]\n'
 
 
@@ -92,6 +94,18 @@ CASES = (
 )
 
 
+KEYS = {
+    "pages": "be909d24204fc785",
+    "ssd": "e9a216d1ff25c670",
+    "filecache": "e24b2741e75dc65f",
+    "translate": "2ac9d6b9abf2ffce",
+    "tier": "d85254fe72191773",
+    "pagecache": "f9cabe5eaf53823f",
+    "locality": "a34d73267260432a",
+}
+"""Digests of the keys of each case's cells, as datasets hold that Python made the keys of."""
+
+
 @pytest.fixture(autouse=True)
 def traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two traces where the command runs."""
@@ -109,6 +123,24 @@ def experiment(case: Case) -> Path:
 def own_columns(rows: list[dict[str, Any]], study: str) -> list[str]:
     """Each row as the command writes it."""
     return [json.dumps({name: row[name] for name in LAYOUTS[study].columns}) for row in rows]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.study)
+def test_cells_have_the_keys_of_older_datasets(case: Case) -> None:
+    read = read_experiment(experiment(case))
+    plans = [read.layout.plan(dict(setting.options), 60) for setting in read.settings]
+    keys = [json.dumps(cell["key"], sort_keys=True) for plan in plans for cell in plan.cells]
+    assert hashlib.sha256("\n".join(keys).encode()).hexdigest()[:16] == KEYS[case.study], keys[0]
+
+
+def test_a_file_is_known_by_its_content() -> None:
+    Path("own.toml").write_text((PROFILES / "hdd.toml").read_text())
+    digest = hashlib.sha256(Path("own.toml").read_bytes()).hexdigest()
+    options = {"policy": ["lru"], "frames": "8", "device": "own.toml"}
+    [cell] = _engine.plan("pages", options)["cells"]
+    assert (cell["key"]["device_sha256"], cell["named"]["device"]) == (digest, "own.toml")
+    [cell] = _engine.plan("pagecache", options)["cells"]
+    assert json.loads(cell["key"]["cell"])["device"] == f"sha256 {digest}"
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.study)
@@ -359,7 +391,7 @@ def test_every_study_with_options_is_swept_checked_and_printed() -> None:
     assert {case.study for case in CASES} == studies
     for study in studies:  # What is wrong is an option: the engine knows the study.
         with pytest.raises(Exception, match="unknown field"):
-            _engine.check_options(study, {"none": 1})
+            _engine.plan(study, {"none": 1})
 
 
 def test_rows_of_the_dataset_are_typed_as_declared() -> None:

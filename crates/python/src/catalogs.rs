@@ -5,14 +5,10 @@ use std::collections::BTreeMap;
 use clockhand_device::{Device, built_in};
 use clockhand_policy::catalog::{CATALOG, Description, Entry};
 use clockhand_policy::parameters::name_and_settings;
-use clockhand_sim::{
-    Contestant, FileCacheOptions, LocalityOptions, OPTIONS, PageCacheSettings, PagesOptions,
-    SimError, SsdOptions, TABLES, TierOptions, TranslateOptions, check_filecache, check_pagecache,
-    check_ssd, check_tier, check_translate, plan_cells,
-};
+use clockhand_sim::{Contestant, OPTIONS, TABLES};
 use clockhand_trace::{Target, find_format, formats as trace_formats, named_recipes};
 use pyo3::prelude::*;
-use pythonize::{depythonize, pythonize};
+use pythonize::pythonize;
 use serde::Serialize;
 
 use crate::errors::exception;
@@ -91,43 +87,6 @@ pub(crate) fn buffer_with_total(buffer: &str, total: &str) -> String {
         (name, None) => format!("{name}:total={total}"),
         (name, Some(settings)) => format!("{name}:total={total},{settings}"),
     }
-}
-
-/// Checks the options of a study as far as it can be done without a trace.
-#[pyfunction]
-pub(crate) fn check_options(study: &str, options: Bound<'_, PyAny>) -> PyResult<()> {
-    fn read<'py, T: serde::Deserialize<'py>>(options: &'py Bound<'_, PyAny>) -> PyResult<T> {
-        Ok(depythonize(options)?)
-    }
-    let none = Vec::new();
-    match study {
-        "pages" => read::<PagesOptions>(&options)?
-            .experiment(none, None)
-            .and_then(|experiment| plan_cells(&experiment, None).map(drop)),
-        "ssd" => {
-            let experiment = read::<SsdOptions>(&options)?.experiment(none, None);
-            experiment.and_then(|experiment| check_ssd(&experiment))
-        }
-        "filecache" => {
-            let experiment = read::<FileCacheOptions>(&options)?.experiment(none, None);
-            experiment.and_then(|experiment| check_filecache(&experiment))
-        }
-        "translate" => {
-            let experiment = read::<TranslateOptions>(&options)?.experiment(none, None);
-            experiment.and_then(|experiment| check_translate(&experiment))
-        }
-        "pagecache" => {
-            let experiment = read::<PageCacheSettings>(&options)?.experiment(none, None);
-            experiment.and_then(|experiment| check_pagecache(&experiment))
-        }
-        "tier" => {
-            let experiment = read::<TierOptions>(&options)?.experiment(none, None);
-            experiment.and_then(|experiment| check_tier(&experiment))
-        }
-        "locality" => read::<LocalityOptions>(&options)?.check(),
-        _ => Err(SimError::usage(format!("there is no study {study:?}"), "")),
-    }
-    .map_err(exception)
 }
 
 /// The options of every study, by its name, as dictionaries.

@@ -7,6 +7,7 @@ mod catalogs;
 mod conformance;
 mod errors;
 mod filecache;
+mod held;
 mod latencies;
 mod locality;
 mod measure;
@@ -19,7 +20,6 @@ mod serve;
 mod simulation;
 mod ssd;
 mod supervision;
-mod sweep;
 mod table;
 mod text_table;
 mod tier;
@@ -35,13 +35,15 @@ use pyo3::prelude::*;
 mod _engine {
     #[pymodule_export]
     use crate::catalogs::{
-        buffer_with_total, check_options, columns, device_page, devices, format_page, formats,
-        options, policies, policy_name, policy_page, recipes,
+        buffer_with_total, columns, device_page, devices, format_page, formats, options, policies,
+        policy_name, policy_page, recipes,
     };
     #[pymodule_export]
     use crate::conformance::check_policy;
     #[pymodule_export]
-    use crate::filecache::{admissions, break_even, capacities, readings};
+    use crate::filecache::{admissions, break_even, readings};
+    #[pymodule_export]
+    use crate::held::{HeldTrace, HeldTraces};
     #[pymodule_export]
     use crate::locality::{locality, predict_window};
     #[pymodule_export]
@@ -53,23 +55,19 @@ mod _engine {
     #[pymodule_export]
     use crate::part::parquet_demand;
     #[pymodule_export]
-    use crate::run::run;
+    use crate::run::{grids, plan, run};
     #[pymodule_export]
     use crate::serve::BlockServer;
     #[pymodule_export]
-    use crate::simulation::{io_times_us, memory_sizes, parse_bytes, parse_page_bytes};
+    use crate::simulation::{io_times_us, parse_bytes, parse_page_bytes};
     #[pymodule_export]
     use crate::ssd::{ssd_facts, ssd_page, ssds, write_buffer_page, write_buffers};
-    #[pymodule_export]
-    use crate::sweep::{PreparedTrace, count_trace, plan_cells, simulate_sampled};
     #[pymodule_export]
     use crate::table::write_parquet;
     #[pymodule_export]
     use crate::text_table::{write_csv, write_json};
     #[pymodule_export]
-    use crate::tier::{
-        fast_sizes, tier_policies, tier_policy_page, tier_profile_page, tier_profiles,
-    };
+    use crate::tier::{tier_policies, tier_policy_page, tier_profile_page, tier_profiles};
     #[pymodule_export]
     use crate::trace::{
         CaptureConversion, TraceSource, convert_capture, convert_timeline, convert_trace,

@@ -1,11 +1,12 @@
-//! `run`: any study on traces, as rows and facts.
+//! `plan` and `run`: the cells of any study, and the rows and facts of those that are run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use clockhand_sim::{
-    FileCacheOptions, PageCacheSettings, PagesOptions, Progress, ReadTrace, SimError, SsdOptions,
-    TierOptions, TraceInput, TranslateOptions,
+    Cells, Columns, FileCacheOptions, Given, Grid, HeldTrace as Held, KEY_COLUMNS, LocalityOptions,
+    OneCell, PageCacheSettings, PagesOptions, PlannedCell, Progress, ReadTrace, Selection,
+    SimError, SsdOptions, TierOptions, TraceInput, TranslateOptions, key_options,
 };
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
@@ -13,10 +14,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::errors::{ClockhandError, exception};
-use crate::simulation::{PolicyFacts, TraceFacts};
-use crate::supervision::{OnRows, supervised_rows};
+use crate::held::HeldTrace;
+use crate::simulation::{DeviceFacts, PolicyFacts, TraceFacts};
+use crate::supervision::supervised_rows;
 use crate::trace::TraceSource;
-use crate::{filecache, pagecache, simulation, ssd, tier, translation};
 
 /// What most studies answer.
 #[derive(Serialize)]
@@ -48,11 +49,154 @@ pub(crate) fn trace_facts(traces: &[ReadTrace]) -> Vec<TraceFacts> {
     traces.iter().map(TraceFacts::from).collect()
 }
 
-/// Runs a study; a dictionary of rows and of facts about traces, devices and what is compared. With `cells`, runs only
-/// these positions of each trace's cells. Calls `on_rows` now and then with pairs of a finished cell's position and one
-/// of its rows.
+/// The cells of a study, and what is known of its device and policies before a trace is read.
+#[derive(Serialize)]
+pub(crate) struct Planned {
+    pub(crate) cells: Vec<PlannedCell>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) device: Option<DeviceFacts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) policies: Option<Vec<PolicyFacts>>,
+}
+
+impl From<Vec<PlannedCell>> for Planned {
+    fn from(cells: Vec<PlannedCell>) -> Self {
+        Planned { cells, device: None, policies: None }
+    }
+}
+
+/// A study, as its options ask for it.
+pub(crate) trait Question: DeserializeOwned + Send + 'static {
+    const STUDY: &'static str;
+    type Experiment: Cells + Send + 'static;
+    /// A cell that was run.
+    type Finished;
+    type Row: Serialize + Send + 'static;
+    type Outcome;
+    type Answer: Serialize + Send + 'static;
+
+    fn experiment(
+        &self,
+        traces: Vec<TraceInput>,
+        jobs: Option<usize>,
+    ) -> Result<Self::Experiment, SimError>;
+
+    /// Checks what can be known before a trace is read.
+    fn check(experiment: &Self::Experiment) -> Result<(), SimError>;
+
+    /// The cells on a trace of so many pages, as far as they depend on it.
+    fn plan(
+        experiment: &Self::Experiment,
+        given: &Given,
+        _footprint_pages: Option<u32>,
+    ) -> Result<Planned, SimError> {
+        Ok(Grid::of(Self::STUDY)?.plan(given, experiment)?.into())
+    }
+
+    /// The pages of the trace that is held, for studies whose cells depend on them.
+    fn footprint_pages(_: &Self::Experiment, _: Option<&Held>) -> Result<Option<u32>, SimError> {
+        Ok(None)
+    }
+
+    /// Runs the selected cells.
+    fn run(
+        experiment: &Self::Experiment,
+        held: Option<&Held>,
+        selection: &Selection<'_, Self::Finished>,
+        progress: &Arc<Progress>,
+    ) -> Result<Self::Outcome, SimError>;
+
+    /// The row of a cell and those of its intervals, as a dataset keeps them.
+    fn rows(cell: &Self::Finished) -> Vec<Self::Row>;
+
+    /// What Python is given in the end.
+    fn answer(
+        &self,
+        experiment: &Self::Experiment,
+        outcome: Self::Outcome,
+    ) -> Result<Self::Answer, SimError>;
+
+    /// What failed although there is an answer.
+    fn failure(_: &Self::Answer) -> Option<String> {
+        None
+    }
+}
+
+/// Does `$work` with the options of a study in the place of `$Options`.
+macro_rules! of_study {
+    ($study:expr, $Options:ident => $work:expr, else $others:expr) => {
+        of_study!(@ $study, $Options, $work, $others, [
+            PagesOptions SsdOptions TranslateOptions FileCacheOptions PageCacheSettings TierOptions
+        ])
+    };
+    (@ $study:expr, $Options:ident, $work:expr, $others:expr, [$($known:ident)+]) => {
+        match $study {
+            $(study if study == <$known as Question>::STUDY => {
+                type $Options = $known;
+                $work
+            })+
+            _ => $others,
+        }
+    };
+}
+
+/// The cells of a study on a trace, whose number of pages may not be known yet, in the order of its rows, each with its
+/// key; for page policies also facts about device and policies. Refuses options that are unusable on every trace.
 #[pyfunction]
-#[pyo3(signature = (study, traces, options, *, jobs, watch=None, cells=None, on_rows=None))]
+#[pyo3(signature = (study, options, *, footprint_pages=None))]
+pub(crate) fn plan<'py>(
+    py: Python<'py>,
+    study: &str,
+    options: Bound<'py, PyAny>,
+    footprint_pages: Option<u32>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let given: Given = depythonize(&options)?;
+    let planned = of_study!(study, Options => {
+        let options: Options = depythonize(&options)?;
+        options.experiment(Vec::new(), None).and_then(|experiment| {
+            Options::check(&experiment)?;
+            Options::plan(&experiment, &given, footprint_pages)
+        })
+    }, else {
+        let grid = Grid::of(study).map_err(exception)?;
+        let options: LocalityOptions = depythonize(&options)?;
+        options.check().and_then(|()| Ok(grid.plan(&given, &OneCell)?.into()))
+    });
+    Ok(pythonize(py, &planned.map_err(exception)?)?)
+}
+
+#[derive(Serialize)]
+struct GridFacts {
+    /// Options that hold lists, of which cells are made.
+    listed: Vec<&'static str>,
+    /// Options that older datasets lack.
+    newer: &'static [&'static str],
+    /// The columns of a cell's key.
+    key: Vec<&'static str>,
+    /// Options that are columns of the key behind those.
+    options: Vec<&'static str>,
+}
+
+/// How the cells of each study are made and known, by its name.
+#[pyfunction]
+pub(crate) fn grids(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let facts = |grid: &Grid| {
+        let (key, options) = match grid.study == PagesOptions::STUDY {
+            true => (KEY_COLUMNS.into(), key_options().collect()),
+            false => (vec![Grid::KEY], Vec::new()),
+        };
+        let listed = grid.listed().collect();
+        (grid.study, GridFacts { listed, newer: grid.newer(), key, options })
+    };
+    let grids: BTreeMap<_, _> = Grid::all().iter().map(facts).collect();
+    Ok(pythonize(py, &grids)?)
+}
+
+/// Runs a study; a dictionary of rows and of facts about traces, devices and what is compared. With `cells`, runs only
+/// those with these keys, and with `held`, on a trace that is held. Calls `on_rows` now and then with pairs of a finished
+/// cell's key and one of its rows.
+#[pyfunction]
+#[pyo3(signature = (study, traces, options, *, jobs, watch=None, cells=None, on_rows=None, held=None))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub(crate) fn run<'py>(
     py: Python<'py>,
@@ -61,33 +205,18 @@ pub(crate) fn run<'py>(
     options: Bound<'py, PyAny>,
     jobs: Option<usize>,
     watch: Option<Py<PyAny>>,
-    cells: Option<Vec<usize>>,
+    cells: Option<Bound<'py, PyAny>>,
     on_rows: Option<Py<PyAny>>,
+    held: Option<PyRef<'py, HeldTrace>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let traces = traces.iter().map(|trace| trace.0.clone()).collect();
-    let asking = Asking { options, traces, jobs, watch, cells, on_rows };
-    match study {
-        "pages" => asking.answered(py, PagesOptions::experiment, simulation::run),
-        "ssd" => {
-            let answer = asking.answer(py, SsdOptions::experiment, ssd::run)?;
-            answer.written.clone().map_err(ClockhandError::new_err)?;
-            Ok(pythonize(py, &answer)?)
-        }
-        "translate" => asking.answered(py, TranslateOptions::experiment, translation::run),
-        "filecache" => asking.answered(py, FileCacheOptions::experiment, filecache::run),
-        "pagecache" => asking.answered(py, PageCacheSettings::experiment, pagecache::run),
-        "tier" => asking.answered(py, TierOptions::experiment, tier::run),
-        _ => Err(exception(SimError::usage(format!("there is no study {study:?}"), ""))),
-    }
+    let cells = cells.map(|cells| depythonize(&cells)).transpose()?;
+    let held = held.map(|held| Arc::clone(&held.0));
+    let asking = Asking { options, traces, jobs, watch, cells, on_rows, held };
+    of_study!(study, Options => asking.answer::<Options>(py), else {
+        Err(exception(SimError::usage(format!("there is no study {study:?} to run"), "")))
+    })
 }
-
-/// Makes the experiment of a study's options.
-type Plan<O, E> = fn(&O, Vec<TraceInput>, Option<usize>) -> Result<E, SimError>;
-
-/// Runs an experiment, or only the cells at the given positions of each trace. The callback gets the rows of each
-/// finished cell.
-type Run<O, E, R, A> =
-    fn(&O, &E, Option<&[usize]>, OnRows<'_, R>, &Arc<Progress>) -> Result<A, SimError>;
 
 /// A call from Python.
 struct Asking<'py> {
@@ -95,43 +224,70 @@ struct Asking<'py> {
     traces: Vec<TraceInput>,
     jobs: Option<usize>,
     watch: Option<Py<PyAny>>,
-    cells: Option<Vec<usize>>,
+    /// The keys of the cells that are run.
+    cells: Option<Vec<Columns>>,
     on_rows: Option<Py<PyAny>>,
+    held: Option<Arc<Held>>,
 }
 
 impl<'py> Asking<'py> {
-    fn answered<O, E, R, A>(
-        self,
-        py: Python<'py>,
-        plan: Plan<O, E>,
-        run: Run<O, E, R, A>,
-    ) -> PyResult<Bound<'py, PyAny>>
-    where
-        O: DeserializeOwned + Send + 'static,
-        E: Send + 'static,
-        R: Serialize + Send + 'static,
-        A: Serialize + Send + 'static,
-    {
-        Ok(pythonize(py, &self.answer(py, plan, run)?)?)
+    fn answer<Q: Question>(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let options: Q = depythonize(&self.options)?;
+        let experiment = options.experiment(self.traces, self.jobs).map_err(exception)?;
+        let held = self.held;
+        let is_told = self.cells.is_some() || self.on_rows.is_some();
+        let keys = match is_told {
+            true => keys_of::<Q>(&experiment, &depythonize(&self.options)?, held.as_deref()),
+            false => Ok(Vec::new()),
+        };
+        let keys = keys.map_err(exception)?;
+        let chosen = self.cells.map(|cells| positions(&keys, &cells)).transpose();
+        let chosen = chosen.map_err(exception)?;
+        let told = self.on_rows.map(|on_rows| (on_rows, keys));
+        let answer = supervised_rows(py, self.watch, told, move |progress, on_rows| {
+            let on_finished = |position, cell: &Q::Finished| on_rows(position, Q::rows(cell));
+            let selection = Selection { cells: chosen.as_deref(), on_finished: &on_finished };
+            let outcome = Q::run(&experiment, held.as_deref(), &selection, progress)?;
+            options.answer(&experiment, outcome)
+        })?;
+        match Q::failure(&answer) {
+            Some(failure) => Err(ClockhandError::new_err(failure)),
+            None => Ok(pythonize(py, &answer)?),
+        }
     }
+}
 
-    fn answer<O, E, R, A>(
-        self,
-        py: Python<'py>,
-        plan: Plan<O, E>,
-        run: Run<O, E, R, A>,
-    ) -> PyResult<A>
-    where
-        O: DeserializeOwned + Send + 'static,
-        E: Send + 'static,
-        R: Serialize + Send + 'static,
-        A: Send + 'static,
-    {
-        let Asking { options, traces, jobs, watch, cells, on_rows } = self;
-        let options: O = depythonize(&options)?;
-        let experiment = plan(&options, traces, jobs).map_err(exception)?;
-        supervised_rows(py, watch, on_rows, move |progress, on_rows| {
-            run(&options, &experiment, cells.as_deref(), on_rows, progress)
-        })
+/// The key of each cell.
+fn keys_of<Q: Question>(
+    experiment: &Q::Experiment,
+    given: &Given,
+    held: Option<&Held>,
+) -> Result<Vec<Columns>, SimError> {
+    let footprint_pages = Q::footprint_pages(experiment, held)?;
+    let planned = Q::plan(experiment, given, footprint_pages)?;
+    Ok(planned.cells.into_iter().map(|cell| cell.key).collect())
+}
+
+/// What has become of a cell that was planned: a policy's own file can change meanwhile.
+fn no_cell(key: &Columns) -> SimError {
+    match key.get("policy_resolved").and_then(|policy| policy.as_str()) {
+        Some(policy) => SimError::usage(
+            format!("{policy}: its source changed while it ran"),
+            "run the command again",
+        ),
+        None => SimError::usage(format!("the study has no cell {key:?}"), "plan its cells again"),
     }
+}
+
+/// The positions of the cells with these keys; of several with one key that of the first.
+fn positions(keys: &[Columns], wanted: &[Columns]) -> Result<Vec<usize>, SimError> {
+    let mut position_of = HashMap::new();
+    for (position, key) in keys.iter().enumerate() {
+        position_of.entry(key).or_insert(position);
+    }
+    let position = |key: &Columns| {
+        let found = position_of.get(key).copied();
+        found.ok_or_else(|| no_cell(key))
+    };
+    wanted.iter().map(position).collect()
 }

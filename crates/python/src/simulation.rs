@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use clockhand_device::{Device, PageCost};
 use clockhand_sim::{
-    Contestant, Experiment, GaugeSample, MemorySize, PagesOptions, Progress, ReadTrace, Row,
-    SimError,
+    Contestant, Experiment, FinishedCell, GaugeSample, Given, HeldTrace, Outcome, PagesOptions,
+    Progress, ReadTrace, Row, Selection, SimError, TraceInput, plan_cells, simulate_cells,
 };
 use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::errors::exception;
-use crate::run::{Resolved, resolved, trace_facts};
-use crate::supervision::OnRows;
+use crate::run::{Planned, Question, Resolved, resolved, trace_facts};
 use crate::trace::ReadFacts;
 
 #[derive(Serialize)]
@@ -130,14 +129,6 @@ pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
     clockhand_trace::size_bytes(text)
 }
 
-/// The sizes of `--frames` or `--memory` one by one, ranges expanded, each as text that is read as this size.
-#[pyfunction]
-#[pyo3(signature = (*, frames, memory))]
-pub(crate) fn memory_sizes(frames: Option<&str>, memory: Option<&str>) -> PyResult<Vec<String>> {
-    let sizes = MemorySize::parse_either(frames, memory).map_err(exception)?;
-    Ok(sizes.into_iter().map(MemorySize::written).collect())
-}
-
 /// What pages read and written take on a device, in µs, for every pair of numbers; exact, and rounded once.
 #[pyfunction]
 pub(crate) fn io_times_us(
@@ -151,22 +142,76 @@ pub(crate) fn io_times_us(
     Ok(ios.into_iter().map(|(reads, writes)| cost.time_us(reads, writes)).collect())
 }
 
-/// Runs all cells at once; sweeps choose theirs of a `PreparedTrace`.
-pub(crate) fn run(
-    _: &PagesOptions,
-    experiment: &Experiment,
-    _: Option<&[usize]>,
-    _: OnRows<'_, Row>,
-    progress: &Arc<Progress>,
-) -> Result<SimulationFacts, SimError> {
-    let outcome = clockhand_sim::simulate(experiment, progress)?;
-    Ok(SimulationFacts {
-        traces: trace_facts(&outcome.traces),
-        devices: [device_facts(&experiment.device, &outcome.device, &outcome.page_cost)],
-        policies: experiment.policies.iter().map(policy_facts).collect(),
-        gauges: GaugeColumns::from(outcome.gauges.as_slice()),
-        resolved: resolved(outcome.rows.iter().map(|row| (&row.policy, &row.policy_resolved))),
-        rows: outcome.rows,
-        intervals: outcome.intervals,
-    })
+impl Question for PagesOptions {
+    const STUDY: &'static str = "pages";
+    type Experiment = Experiment;
+    type Finished = FinishedCell;
+    type Row = Row;
+    type Outcome = Outcome;
+    type Answer = SimulationFacts;
+
+    fn experiment(
+        &self,
+        traces: Vec<TraceInput>,
+        jobs: Option<usize>,
+    ) -> Result<Experiment, SimError> {
+        self.experiment(traces, jobs)
+    }
+
+    /// The plan checks it.
+    fn check(_: &Experiment) -> Result<(), SimError> {
+        Ok(())
+    }
+
+    fn plan(
+        experiment: &Experiment,
+        given: &Given,
+        footprint_pages: Option<u32>,
+    ) -> Result<Planned, SimError> {
+        let plan = plan_cells(experiment, given, footprint_pages)?;
+        Ok(Planned {
+            device: Some(device_facts(&experiment.device, &plan.device, &plan.page_cost)),
+            policies: Some(experiment.policies.iter().map(policy_facts).collect()),
+            cells: plan.cells,
+        })
+    }
+
+    fn footprint_pages(
+        experiment: &Experiment,
+        held: Option<&HeldTrace>,
+    ) -> Result<Option<u32>, SimError> {
+        let Experiment { page_bytes, sample, .. } = experiment;
+        let is_sampled = sample.is_some();
+        let trace = |held: &HeldTrace| held.trace(*page_bytes, is_sampled, &Progress::default());
+        Ok(held.map(trace).transpose()?.map(|trace| trace.footprint_pages))
+    }
+
+    fn run(
+        experiment: &Experiment,
+        held: Option<&HeldTrace>,
+        selection: &Selection<'_, FinishedCell>,
+        progress: &Arc<Progress>,
+    ) -> Result<Outcome, SimError> {
+        simulate_cells(experiment, held, selection, progress)
+    }
+
+    fn rows(cell: &FinishedCell) -> Vec<Row> {
+        cell.rows.clone().into_all()
+    }
+
+    fn answer(
+        &self,
+        experiment: &Experiment,
+        outcome: Outcome,
+    ) -> Result<SimulationFacts, SimError> {
+        Ok(SimulationFacts {
+            traces: trace_facts(&outcome.traces),
+            devices: [device_facts(&experiment.device, &outcome.device, &outcome.page_cost)],
+            policies: experiment.policies.iter().map(policy_facts).collect(),
+            gauges: GaugeColumns::from(outcome.gauges.as_slice()),
+            resolved: resolved(outcome.rows.iter().map(|row| (&row.policy, &row.policy_resolved))),
+            rows: outcome.rows,
+            intervals: outcome.intervals,
+        })
+    }
 }

@@ -6,8 +6,8 @@ use clockhand_device::flash::{Capacity, Preconditioned};
 use clockhand_device::{Ssd, built_in_ssds};
 use clockhand_policy::buffer::catalog::{BUFFERS, BufferSpec};
 use clockhand_sim::{
-    Progress, Selection, SimError, SsdCell, SsdExperiment, SsdOptions, SsdRow, TimeDetail, Waits,
-    parse_buffer, run_ssd_cells,
+    HeldTrace, Progress, Selection, SimError, SsdCell, SsdExperiment, SsdOptions, SsdOutcome,
+    SsdRow, TimeDetail, TraceInput, Waits, check_ssd, parse_buffer, run_ssd_cells,
 };
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
@@ -17,9 +17,8 @@ use serde::{Serialize, Serializer};
 use crate::catalogs::{NamedFacts, PolicyFacts as CatalogFacts, described};
 use crate::errors::exception;
 use crate::latencies::write_latencies;
-use crate::run::{Resolved, resolved, trace_facts};
+use crate::run::{Question, Resolved, resolved, trace_facts};
 use crate::simulation::{PolicyFacts, TraceFacts};
-use crate::supervision::OnRows;
 
 /// All write buffers, as dictionaries.
 #[pyfunction]
@@ -277,7 +276,7 @@ pub(crate) struct SsdResult {
     resolved: Resolved,
     /// The error if the latencies could not be written.
     #[serde(skip)]
-    pub(crate) written: Result<(), String>,
+    written: Result<(), String>,
 }
 
 fn buffer_facts(spec: &BufferSpec) -> PolicyFacts {
@@ -332,35 +331,69 @@ impl WornRow {
     }
 }
 
-pub(crate) fn run(
-    options: &SsdOptions,
-    experiment: &SsdExperiment,
-    cells: Option<&[usize]>,
-    on_rows: OnRows<'_, WornRow>,
-    progress: &Arc<Progress>,
-) -> Result<SsdResult, SimError> {
-    let on_finished = |position, cell: &SsdCell| on_rows(position, WornRow::of_cell(cell));
-    let outcome =
-        run_ssd_cells(experiment, &Selection { cells, on_finished: &on_finished }, progress)?;
-    let written = options.latencies.as_ref().map_or(Ok(()), |path| {
-        write_latencies(path, &outcome.cells).map_err(|error| {
-            format!("{path}: the latencies cannot be written ({error}); give another name")
+impl Question for SsdOptions {
+    const STUDY: &'static str = "ssd";
+    type Experiment = SsdExperiment;
+    type Finished = SsdCell;
+    type Row = WornRow;
+    type Outcome = SsdOutcome;
+    type Answer = SsdResult;
+
+    fn experiment(
+        &self,
+        traces: Vec<TraceInput>,
+        jobs: Option<usize>,
+    ) -> Result<SsdExperiment, SimError> {
+        self.experiment(traces, jobs)
+    }
+
+    fn check(experiment: &SsdExperiment) -> Result<(), SimError> {
+        check_ssd(experiment)
+    }
+
+    fn run(
+        experiment: &SsdExperiment,
+        _: Option<&HeldTrace>,
+        selection: &Selection<'_, SsdCell>,
+        progress: &Arc<Progress>,
+    ) -> Result<SsdOutcome, SimError> {
+        run_ssd_cells(experiment, selection, progress)
+    }
+
+    fn rows(cell: &SsdCell) -> Vec<WornRow> {
+        WornRow::of_cell(cell)
+    }
+
+    fn answer(
+        &self,
+        experiment: &SsdExperiment,
+        outcome: SsdOutcome,
+    ) -> Result<SsdResult, SimError> {
+        let written = self.latencies.as_ref().map_or(Ok(()), |path| {
+            write_latencies(path, &outcome.cells).map_err(|error| {
+                format!("{path}: the latencies cannot be written ({error}); give another name")
+            })
+        });
+        let rows = outcome.cells.iter().map(|cell| (&cell.row.buffer, &cell.row.buffer_resolved));
+        let resolved = resolved(rows);
+        let (wear, detail) = beside(&outcome.cells);
+        let (rows, intervals): (Vec<_>, Vec<_>) =
+            outcome.cells.iter().map(ShownRow::of_cell).unzip();
+        let drives = experiment.ssds.iter().zip(&outcome.ssds);
+        Ok(SsdResult {
+            rows,
+            intervals: intervals.into_iter().flatten().collect(),
+            wear,
+            detail,
+            traces: trace_facts(&outcome.traces),
+            ssds: drives.map(|(written, (ssd, done))| drive_facts(written, ssd, done)).collect(),
+            buffers: experiment.buffers.iter().map(buffer_facts).collect(),
+            resolved,
+            written,
         })
-    });
-    let rows = outcome.cells.iter().map(|cell| (&cell.row.buffer, &cell.row.buffer_resolved));
-    let resolved = resolved(rows);
-    let (wear, detail) = beside(&outcome.cells);
-    let (rows, intervals): (Vec<_>, Vec<_>) = outcome.cells.iter().map(ShownRow::of_cell).unzip();
-    let drives = experiment.ssds.iter().zip(&outcome.ssds);
-    Ok(SsdResult {
-        rows,
-        intervals: intervals.into_iter().flatten().collect(),
-        wear,
-        detail,
-        traces: trace_facts(&outcome.traces),
-        ssds: drives.map(|(written, (ssd, done))| drive_facts(written, ssd, done)).collect(),
-        buffers: experiment.buffers.iter().map(buffer_facts).collect(),
-        resolved,
-        written,
-    })
+    }
+
+    fn failure(answer: &SsdResult) -> Option<String> {
+        answer.written.clone().err()
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use clockhand_sim::SimError;
+use clockhand_sim::{Columns, SimError};
 use clockhand_trace::progress::{Phase, Progress};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -91,13 +91,16 @@ pub(crate) fn show(py: Python<'_>, watch: Option<&Py<PyAny>>, progress: &Progres
 /// Gets the position of a finished cell and all its rows.
 pub(crate) type OnRows<'a, R> = &'a (dyn Fn(usize, Vec<R>) + Sync);
 
-/// Runs `work` as [[`supervised`]] does, and calls `on_rows` now and then with the rows that `work` has finished. They
-/// are pairs of a cell's position and a row, all rows of a cell together, cells in any order. After an interruption the
+/// Who learns of rows, and the key of each cell.
+pub(crate) type Listener = (Py<PyAny>, Vec<Columns>);
+
+/// Runs `work` as [[`supervised`]] does, and calls the listener now and then with the rows that `work` has finished. They
+/// are pairs of a cell's key and a row, all rows of a cell together, cells in any order. After an interruption the
 /// finished rows are handed over too.
 pub(crate) fn supervised_rows<T, E, R, W>(
     py: Python<'_>,
     watch: Option<Py<PyAny>>,
-    on_rows: Option<Py<PyAny>>,
+    listener: Option<Listener>,
     work: W,
 ) -> PyResult<T>
 where
@@ -108,12 +111,12 @@ where
 {
     let (sender, receiver) = mpsc::channel();
     let receiver = Mutex::new(receiver);
-    let hand_over = || hand_over(py, on_rows.as_ref(), &receiver);
+    let hand_over = || hand_over(py, listener.as_ref(), &receiver);
     let look = |progress: &Progress| {
         hand_over()?;
         show(py, watch.as_ref(), progress)
     };
-    let is_wanted = on_rows.is_some();
+    let is_wanted = listener.is_some();
     let result = supervised_with(py, look, move |progress| {
         work(progress, &|position, rows| {
             if is_wanted {
@@ -128,14 +131,14 @@ where
 
 fn hand_over<R: Serialize>(
     py: Python<'_>,
-    on_rows: Option<&Py<PyAny>>,
+    listener: Option<&Listener>,
     receiver: &Mutex<Receiver<(usize, Vec<R>)>>,
 ) -> PyResult<()> {
-    let Some(on_rows) = on_rows else { return Ok(()) };
+    let Some((on_rows, keys)) = listener else { return Ok(()) };
     let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner);
     let of_cell =
-        |(position, rows): (usize, Vec<R>)| rows.into_iter().map(move |row| (position, row));
-    let rows: Vec<(usize, R)> = receiver.try_iter().flat_map(of_cell).collect();
+        |(position, rows): (usize, Vec<R>)| rows.into_iter().map(move |row| (&keys[position], row));
+    let rows: Vec<(&Columns, R)> = receiver.try_iter().flat_map(of_cell).collect();
     drop(receiver);
     if rows.is_empty() {
         return Ok(());

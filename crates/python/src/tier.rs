@@ -5,8 +5,8 @@ use std::sync::Arc;
 use clockhand_device::{Device, MemoryTiers, built_in_tiers};
 use clockhand_policy::tier::catalog::TIER_POLICIES;
 use clockhand_sim::{
-    Contender, Progress, Selection, SimError, TierCourse, TierExperiment, TierOptions, TierResult,
-    TierRow, run_tier_cells,
+    Contender, HeldTrace, Progress, Selection, SimError, TierCourse, TierExperiment, TierOptions,
+    TierOutcome, TierResult, TierRow, TraceInput, check_tier, run_tier_cells,
 };
 use pyo3::prelude::*;
 use pythonize::pythonize;
@@ -14,9 +14,8 @@ use serde::Serialize;
 
 use crate::catalogs::{NamedFacts, described};
 use crate::errors::exception;
-use crate::run::{Resolved, resolved, trace_facts};
+use crate::run::{Question, Resolved, resolved, trace_facts};
 use crate::simulation::{PolicyFacts, TraceFacts};
-use crate::supervision::OnRows;
 
 /// A profile of tiers, or the storage below: where the numbers come from.
 #[derive(Serialize)]
@@ -124,33 +123,61 @@ fn policy_facts(contender: &Contender) -> PolicyFacts {
     PolicyFacts { name: contender.written().to_owned(), summary, paper }
 }
 
-pub(crate) fn run(
-    _: &TierOptions,
-    experiment: &TierExperiment,
-    cells: Option<&[usize]>,
-    on_rows: OnRows<'_, CoursedRow>,
-    progress: &Arc<Progress>,
-) -> Result<TierFacts, SimError> {
-    let on_finished =
-        |position, cell: &TierResult| on_rows(position, CoursedRow::of_cell(cell.clone()));
-    let outcome =
-        run_tier_cells(experiment, &Selection { cells, on_finished: &on_finished }, progress)?;
-    let storage = SourceFacts::of_storage(&experiment.storage, &outcome.storage);
-    let (mut rows, mut intervals, mut courses) = (Vec::new(), Vec::new(), Vec::new());
-    for cell in outcome.cells {
-        rows.push(cell.row);
-        intervals.extend(cell.intervals);
-        courses.push(cell.course.into());
+impl Question for TierOptions {
+    const STUDY: &'static str = "tier";
+    type Experiment = TierExperiment;
+    type Finished = TierResult;
+    type Row = CoursedRow;
+    type Outcome = TierOutcome;
+    type Answer = TierFacts;
+
+    fn experiment(
+        &self,
+        traces: Vec<TraceInput>,
+        jobs: Option<usize>,
+    ) -> Result<TierExperiment, SimError> {
+        self.experiment(traces, jobs)
     }
-    Ok(TierFacts {
-        courses,
-        traces: trace_facts(&outcome.traces),
-        devices: outcome.tiers.iter().map(SourceFacts::of_tiers).chain([storage]).collect(),
-        policies: experiment.policies.iter().map(policy_facts).collect(),
-        resolved: resolved(rows.iter().map(|row| (&row.policy, &row.policy_resolved))),
-        rows,
-        intervals,
-    })
+
+    fn check(experiment: &TierExperiment) -> Result<(), SimError> {
+        check_tier(experiment)
+    }
+
+    fn run(
+        experiment: &TierExperiment,
+        _: Option<&HeldTrace>,
+        selection: &Selection<'_, TierResult>,
+        progress: &Arc<Progress>,
+    ) -> Result<TierOutcome, SimError> {
+        run_tier_cells(experiment, selection, progress)
+    }
+
+    fn rows(cell: &TierResult) -> Vec<CoursedRow> {
+        CoursedRow::of_cell(cell.clone())
+    }
+
+    fn answer(
+        &self,
+        experiment: &TierExperiment,
+        outcome: TierOutcome,
+    ) -> Result<TierFacts, SimError> {
+        let storage = SourceFacts::of_storage(&experiment.storage, &outcome.storage);
+        let (mut rows, mut intervals, mut courses) = (Vec::new(), Vec::new(), Vec::new());
+        for cell in outcome.cells {
+            rows.push(cell.row);
+            intervals.extend(cell.intervals);
+            courses.push(cell.course.into());
+        }
+        Ok(TierFacts {
+            courses,
+            traces: trace_facts(&outcome.traces),
+            devices: outcome.tiers.iter().map(SourceFacts::of_tiers).chain([storage]).collect(),
+            policies: experiment.policies.iter().map(policy_facts).collect(),
+            resolved: resolved(rows.iter().map(|row| (&row.policy, &row.policy_resolved))),
+            rows,
+            intervals,
+        })
+    }
 }
 
 /// All policies that are made for two tiers, and the bound, as dictionaries.
@@ -189,16 +216,4 @@ pub(crate) fn tier_profiles(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 #[pyfunction]
 pub(crate) fn tier_profile_page(tiers: &str) -> PyResult<String> {
     Ok(MemoryTiers::named_or_file(tiers).map_err(exception)?.description())
-}
-
-/// The sizes of `--fast` or `--fast-frames` one by one, ranges expanded, each as text that is read as this size.
-#[pyfunction]
-#[pyo3(signature = (*, fast, fast_frames))]
-pub(crate) fn fast_sizes(
-    fast: Option<String>,
-    fast_frames: Option<String>,
-) -> PyResult<Vec<String>> {
-    let options = TierOptions { fast, fast_frames, ..TierOptions::default() };
-    let sizes = options.fast_sizes().map_err(exception)?;
-    Ok(sizes.into_iter().map(clockhand_sim::TierMemory::written).collect())
 }

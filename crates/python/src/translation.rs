@@ -3,32 +3,59 @@
 use std::sync::Arc;
 
 use clockhand_sim::{
-    Progress, Rows, Selection, SimError, TranslateExperiment, TranslateOptions, TranslateRow,
-    run_translate_cells,
+    HeldTrace, Progress, Rows, Selection, SimError, TraceInput, TranslateExperiment,
+    TranslateOptions, TranslateOutcome, TranslateRow, check_translate, run_translate_cells,
 };
 
-use crate::run::{Answer, resolved, trace_facts};
+use crate::run::{Answer, Question, resolved, trace_facts};
 use crate::simulation::{DeviceFacts, device_facts, policy_facts};
-use crate::supervision::OnRows;
 
-pub(crate) fn run(
-    _: &TranslateOptions,
-    experiment: &TranslateExperiment,
-    cells: Option<&[usize]>,
-    on_rows: OnRows<'_, TranslateRow>,
-    progress: &Arc<Progress>,
-) -> Result<Answer<TranslateRow, DeviceFacts>, SimError> {
-    let on_finished =
-        |position, rows: &Rows<TranslateRow>| on_rows(position, rows.clone().into_all());
-    let outcome =
-        run_translate_cells(experiment, &Selection { cells, on_finished: &on_finished }, progress)?;
-    let devices = outcome.devices.iter();
-    Ok(Answer {
-        traces: trace_facts(&outcome.traces),
-        devices: devices.map(|(name, device, cost)| device_facts(name, device, cost)).collect(),
-        policies: experiment.policies.iter().map(policy_facts).collect(),
-        resolved: resolved(outcome.rows.iter().map(|row| (&row.policy, &row.policy_resolved))),
-        rows: outcome.rows,
-        intervals: outcome.intervals,
-    })
+impl Question for TranslateOptions {
+    const STUDY: &'static str = "translate";
+    type Experiment = TranslateExperiment;
+    type Finished = Rows<TranslateRow>;
+    type Row = TranslateRow;
+    type Outcome = TranslateOutcome;
+    type Answer = Answer<TranslateRow, DeviceFacts>;
+
+    fn experiment(
+        &self,
+        traces: Vec<TraceInput>,
+        jobs: Option<usize>,
+    ) -> Result<TranslateExperiment, SimError> {
+        self.experiment(traces, jobs)
+    }
+
+    fn check(experiment: &TranslateExperiment) -> Result<(), SimError> {
+        check_translate(experiment)
+    }
+
+    fn run(
+        experiment: &TranslateExperiment,
+        _: Option<&HeldTrace>,
+        selection: &Selection<'_, Rows<TranslateRow>>,
+        progress: &Arc<Progress>,
+    ) -> Result<TranslateOutcome, SimError> {
+        run_translate_cells(experiment, selection, progress)
+    }
+
+    fn rows(cell: &Rows<TranslateRow>) -> Vec<TranslateRow> {
+        cell.clone().into_all()
+    }
+
+    fn answer(
+        &self,
+        experiment: &TranslateExperiment,
+        outcome: TranslateOutcome,
+    ) -> Result<Answer<TranslateRow, DeviceFacts>, SimError> {
+        let devices = outcome.devices.iter();
+        Ok(Answer {
+            traces: trace_facts(&outcome.traces),
+            devices: devices.map(|(name, device, cost)| device_facts(name, device, cost)).collect(),
+            policies: experiment.policies.iter().map(policy_facts).collect(),
+            resolved: resolved(outcome.rows.iter().map(|row| (&row.policy, &row.policy_resolved))),
+            rows: outcome.rows,
+            intervals: outcome.intervals,
+        })
+    }
 }

@@ -25,7 +25,6 @@ use clockhand_policy::catalog::PolicySpec;
 use clockhand_quantity::{Text, option};
 use clockhand_trace::{Folding, PageView};
 
-pub(crate) use admission::{Admission, Everything};
 pub use admission::{AdmissionRule, SecondTouch};
 pub use capacity::Capacity;
 use cost::rounded;
@@ -38,7 +37,7 @@ pub(crate) use sketch::{Sketch, block_key};
 use study::FileCacheStudy;
 
 use crate::intervals::{Intervals, Rows};
-use crate::study::{Selection, check_given, run_study};
+use crate::study::{Cells, Selection, check_given, run_study};
 use crate::views::folding_for;
 use crate::{Contestant, Progress, ReadTrace, SimError, TraceInput};
 
@@ -72,6 +71,23 @@ pub struct FileCacheExperiment {
     pub intervals: Intervals,
     /// Threads; all cores if `None`.
     pub jobs: Option<usize>,
+}
+
+impl Cells for FileCacheExperiment {
+    fn lengths(&self) -> Vec<usize> {
+        let FileCacheExperiment { block_sizes_bytes, capacities, policies, admissions, .. } = self;
+        let devices = self.devices.len() * self.costs.inserts.len();
+        vec![block_sizes_bytes.len(), capacities.len(), policies.len(), admissions.len(), devices]
+    }
+
+    fn sizes(&self) -> Vec<String> {
+        self.capacities.iter().map(|size| size.written()).collect()
+    }
+
+    /// The bound has one cell for all rules of admission.
+    fn has(&self, point: &[usize]) -> bool {
+        matches!(self.policies[point[2]], Contestant::Policy(_)) || point[3] == 0
+    }
 }
 
 /// The rows of an experiment and the facts that belong to them.

@@ -30,7 +30,6 @@
 //! # Ok::<(), clockhand_sim::SimError>(())
 //! ```
 
-mod ahead;
 mod columns;
 mod conformance;
 mod contestant;
@@ -47,7 +46,6 @@ mod pages;
 mod pricing;
 mod reading;
 mod replay;
-mod room;
 mod sample;
 mod ssd;
 mod stack_distance;
@@ -85,8 +83,9 @@ pub use pagecache::{
     check_pagecache, run_pagecache, run_pagecache_cells,
 };
 pub use pages::{
-    Bound, Effort, Experiment, Observation, Outcome, PagesOptions, PagesSample, Plan, PlannedCell,
-    PreparedTrace, Row, choose, count_trace, plan_cells, simulate, simulate_sampled,
+    Bound, Effort, Experiment, FinishedCell, HeldTrace, HeldTraces, KEY_COLUMNS, Observation,
+    Outcome, PagesOptions, PagesSample, Plan, Reading, Row, choose, key_options, plan_cells,
+    simulate, simulate_cells,
 };
 pub use reading::ReadingOptions;
 pub use replay::{Bits, Counts, GaugeSample, ReplayOptions, WriteMiss};
@@ -97,7 +96,7 @@ pub use ssd::{
     SsdExperiment, SsdOptions, SsdOutcome, SsdRow, SsdTiming, StepEvent, TimeDetail, TimedArrivals,
     Waits, WatchedBuffers, WorkOfDrive, check_ssd, run_ssd, run_ssd_cells, watch_buffers,
 };
-pub use study::{ReadTrace, Selection};
+pub use study::{Cells, Columns, Given, Grid, OneCell, PlannedCell, ReadTrace, Selection};
 pub use tier::{
     Contender, MigrationLimit, PromotionRule, Sight, TierCourse, TierExperiment, TierMemory,
     TierOptions, TierOutcome, TierResult, TierRow, check_tier, run_tier, run_tier_cells,

@@ -33,7 +33,7 @@ pub use settings::PageCacheSettings;
 use crate::contestant::kind_word;
 use crate::intervals::{Arrivals, Cuts, Intervals, Part, Rows};
 use crate::pricing::Pricing;
-use crate::study::{Selection, Study, check_given, run_study};
+use crate::study::{Cells, Selection, Study, check_given, run_study};
 use crate::{Contestant, MemorySize, Progress, ReadTrace, SimError, TraceInput};
 use future::Future;
 use replay::Cell;
@@ -61,6 +61,16 @@ pub struct PageCacheExperiment {
     pub intervals: Intervals,
     /// Threads; all cores if `None`.
     pub jobs: Option<usize>,
+}
+
+impl Cells for PageCacheExperiment {
+    fn lengths(&self) -> Vec<usize> {
+        vec![self.sizes.len(), self.policies.len()]
+    }
+
+    fn sizes(&self) -> Vec<String> {
+        self.sizes.iter().map(|size| size.written()).collect()
+    }
 }
 
 /// The rows of an experiment and the facts that belong to them.
@@ -193,12 +203,13 @@ impl<'a> Study for PageCacheStudy<'a> {
     }
 
     fn cells(&self, prepared: &PreparedEvents) -> Result<Vec<Self::Cell>, SimError> {
-        let mut cells = Vec::new();
-        for size in &self.experiment.sizes {
-            let frames = size.frames(prepared.trace.footprint_pages, self.experiment.page_bytes);
-            cells.extend(self.policies.iter().map(|&policy| (frames, policy)));
-        }
-        Ok(cells)
+        let PageCacheExperiment { sizes, page_bytes, .. } = self.experiment;
+        let cell = |point: Vec<usize>| {
+            let &[size, policy] = &point[..] else { unreachable!("the grid has two dimensions") };
+            let frames = sizes[size].frames(prepared.trace.footprint_pages, *page_bytes);
+            (frames, self.policies[policy])
+        };
+        Ok(self.experiment.points().into_iter().map(cell).collect())
     }
 
     fn steps(&self, prepared: &PreparedEvents, task: &[&Self::Cell]) -> u64 {

@@ -2,35 +2,37 @@
 
 mod bound;
 mod bracket;
+mod held;
 mod optimum;
 mod options;
-mod prepared;
+mod plan;
 mod row;
+mod run;
 mod sampled;
 mod streamed;
 
 use clockhand_quantity::{Text, option};
 use std::num::NonZeroU64;
 
-use clockhand_device::{Device, PageCost};
 use clockhand_policy::catalog::{Kind, PolicySpec};
 use clockhand_trace::{Folding, PageView};
 
 pub use bound::Bound;
 pub use bracket::Effort;
-pub use options::PagesOptions;
-pub use options::choose;
-pub use prepared::{Plan, PlannedCell, PreparedTrace, plan_cells};
+pub use held::{HeldTrace, HeldTraces, Reading};
+pub use options::{PagesOptions, choose};
+pub use plan::{KEY_COLUMNS, Plan, key_options, plan_cells};
 pub use row::Row;
-pub use sampled::{PagesSample, count_trace, simulate_sampled};
+pub use run::{FinishedCell, Outcome, simulate, simulate_cells};
+pub use sampled::PagesSample;
 
 use crate::contestant::kind_word;
-use crate::intervals::{Intervals, Part, Rows};
+use crate::intervals::{Intervals, Part};
 use crate::memory_size::check_reserve;
 use crate::pricing::Pricing;
-use crate::replay::{Cell, GaugeSample};
+use crate::replay::Cell;
 use crate::stack_distance::{LRU, LruCounts, PASS_REPLAYS};
-use crate::study::{ReadTrace, Selection, Study, check_given, run_study};
+use crate::study::{Cells, Study, check_given};
 use crate::views::{Views, Wanted, folding_for, foldings, numbering, read_at};
 use crate::{Contestant, Counts, MemorySize, Progress, ReplayOptions, SimError, TraceInput};
 use row::RowsOf;
@@ -75,6 +77,12 @@ impl Experiment {
     }
 }
 
+impl Cells for Experiment {
+    fn lengths(&self) -> Vec<usize> {
+        vec![self.sizes.len(), self.policies.len()]
+    }
+}
+
 /// Observations during a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Observation {
@@ -85,69 +93,14 @@ pub struct Observation {
     pub hand_ns: u64,
 }
 
-/// The rows of an experiment and the facts that belong to them.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// One row per cell.
-    pub rows: Vec<Row>,
-    /// The rows of the cells' intervals, if they are asked for.
-    pub intervals: Vec<Row>,
-    /// What was sampled, with the position of the row that it belongs to.
-    pub gauges: Vec<(usize, GaugeSample)>,
-    /// One entry per trace.
-    pub traces: Vec<ReadTrace>,
-    /// The device.
-    pub device: Device,
-    /// What a page operation costs on it.
-    pub page_cost: PageCost,
-}
-
-/// Runs an experiment.
-///
-/// # Errors
-///
-/// Everything that can be known before a trace is read (policies, sizes, device) is checked before; then the
-/// first trace that cannot be read, or [`SimError::Interrupted`].
-pub fn simulate(experiment: &Experiment, progress: &Progress) -> Result<Outcome, SimError> {
-    check(experiment)?;
-    if let Some(sample) = experiment.sample {
-        return sampled::simulate(experiment, sample, progress);
-    }
-    let study = PagesStudy::new(experiment)?;
-    if let Some(cell) = streamed::cell_of(experiment)
-        && let Some((trace, row)) = cell.run(&study, progress)?
-    {
-        let Pricing { device, page_cost, .. } = study.pricing;
-        let (rows, traces, gauges) = (vec![row], vec![trace], Vec::new());
-        return Ok(Outcome { rows, intervals: Vec::new(), gauges, traces, device, page_cost });
-    }
-    let (mut rows, mut traces, mut gauges) = (Vec::new(), Vec::new(), Vec::new());
-    let mut intervals = Vec::new();
-    run_study(
-        &study,
-        &experiment.traces,
-        experiment.jobs,
-        progress,
-        &Selection::default(),
-        |views, finished| {
-            for FinishedCell { rows: of_cell, samples } in finished {
-                let of_row = rows.len();
-                gauges.extend(samples.into_iter().map(|sample| (of_row, sample)));
-                rows.push(of_cell.row);
-                intervals.extend(of_cell.intervals);
-            }
-            traces.push(views.trace);
-        },
-    )?;
-    let Pricing { device, page_cost, .. } = study.pricing;
-    Ok(Outcome { rows, intervals, gauges, traces, device, page_cost })
-}
-
+/// Refuses what can be known to be unusable before a trace is read.
 fn check(experiment: &Experiment) -> Result<(), SimError> {
-    check_given(&experiment.traces, "trace", "a file")?;
     check_given(&experiment.policies, "policy", option("policy") + " NAME")?;
     check_given(&experiment.sizes, "memory size", option("frames") + " or " + option("memory"))?;
     check_intervals(experiment)?;
+    if experiment.sample.is_some() {
+        sampled::check(experiment)?;
+    }
     // A memory too small for the largest possible footprint is too small for every one.
     check_reserve(experiment.reserve, experiment.frames(PageView::LIMIT_PAGES))
 }
@@ -192,37 +145,18 @@ impl PagesCell<'_> {
 
 /// The cells of an experiment on a trace, in the order of its rows.
 fn cells_of(experiment: &Experiment, footprint_pages: u32) -> Result<Vec<PagesCell<'_>>, SimError> {
-    let mut cells = Vec::new();
-    for frames in experiment.frames(footprint_pages) {
-        let policies = experiment.policies.iter();
-        cells.extend(policies.map(|contestant| PagesCell { frames, contestant }));
-    }
-    check_reserve(experiment.reserve, cells.iter().map(|cell| cell.frames))?;
-    Ok(cells)
+    check_reserve(experiment.reserve, experiment.frames(footprint_pages))?;
+    let cell = |point: Vec<usize>| {
+        let &[size, policy] = &point[..] else { unreachable!("the grid has two dimensions") };
+        let frames = experiment.sizes[size].frames(footprint_pages, experiment.page_bytes);
+        PagesCell { frames, contestant: &experiment.policies[policy] }
+    };
+    Ok(experiment.points().into_iter().map(cell).collect())
 }
 
 /// The frames of a cell that its policy manages.
 fn frames_of_policy(experiment: &Experiment, frames: u32) -> u32 {
     frames - experiment.reserve
-}
-
-/// A cell that was run: its row and those of its intervals, and what was sampled while it ran.
-#[derive(Clone, Debug)]
-pub(crate) struct FinishedCell {
-    pub(crate) rows: Rows<Row>,
-    pub(crate) samples: Vec<GaugeSample>,
-}
-
-impl From<Row> for FinishedCell {
-    fn from(row: Row) -> Self {
-        Rows::of(row).into()
-    }
-}
-
-impl From<Rows<Row>> for FinishedCell {
-    fn from(rows: Rows<Row>) -> Self {
-        FinishedCell { rows, samples: Vec::new() }
-    }
 }
 
 /// Page policies on traces, priced with one device at one page size.

@@ -3,11 +3,13 @@
 //! The loop is compiled for each policy. A hit under a bit-driven policy is one load from the page table and
 //! one OR into the frame's state; everything that is counted is counted on faults, and hits are the rest.
 
+mod admission;
 mod chunks;
 mod drops;
 mod feed;
 mod groups;
 mod observer;
+mod recording;
 #[cfg(test)]
 mod tests;
 
@@ -19,12 +21,11 @@ use clockhand_policy::{Frame, Frames, Memory, Op, PageId, Replaced, Step};
 use clockhand_prefetch::prefetch;
 use clockhand_trace::{Record, RunLengths};
 
-use crate::filecache::{Admission, Everything};
 use crate::intervals::{Cuts, Noted, Notes, grows};
 use crate::next_use::NextUse;
-use crate::watch::Recording;
 use crate::{Progress, SimError};
 
+pub(crate) use admission::{Admission, Everything};
 use chunks::CellChunks;
 pub(crate) use chunks::Runs;
 use drops::DropsAhead;
@@ -33,6 +34,8 @@ use feed::{ByMappedBits, BySensedBits};
 pub use observer::GaugeSample;
 pub(crate) use observer::Observed;
 use observer::{Observer, Unobserved};
+use recording::Recording;
+pub use recording::{Listed, ListedKind, WatchedStep};
 
 /// Where read and write bits come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

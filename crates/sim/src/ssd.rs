@@ -46,7 +46,7 @@ pub use watch::{
 };
 
 use crate::intervals::{Part, Rows};
-use crate::study::{ReadTrace, Selection, Study, check_given, run_study};
+use crate::study::{Cells, ReadTrace, Selection, Study, check_given, run_study};
 use crate::{Progress, SimError, TraceInput};
 
 /// Runs an experiment.
@@ -154,17 +154,15 @@ impl<'a> Study for SsdStudy<'a> {
     }
 
     fn cells(&self, trace: &OnDrives) -> Result<Vec<BufferOnDrive<'a>>, SimError> {
-        let mut cells = Vec::new();
-        for drive in 0..self.ssds.len() {
-            for spec in &self.experiment.buffers {
-                let resolved = self.on(trace, drive).resolve(spec)?;
-                for arrivals in 0..trace.arrivals.len().max(1) {
-                    let resolved = resolved.clone();
-                    cells.push(BufferOnDrive { drive, arrivals, spec, resolved });
-                }
-            }
-        }
-        Ok(cells)
+        let cell = |point: &Vec<usize>| {
+            let &[drive, buffer, arrivals] = &point[..] else {
+                unreachable!("the grid has three dimensions")
+            };
+            let spec = &self.experiment.buffers[buffer];
+            let resolved = self.on(trace, drive).resolve(spec)?;
+            Ok(BufferOnDrive { drive, arrivals, spec, resolved })
+        };
+        self.experiment.points().iter().map(cell).collect()
     }
 
     fn prepared_bytes(&self, trace: &OnDrives) -> Option<u64> {

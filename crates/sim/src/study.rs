@@ -7,14 +7,23 @@
 //!           next trace → Prepared, meanwhile
 //! ```
 
-use clockhand_quantity::Text;
+mod ahead;
+mod plan;
+mod room;
+
 use std::sync::OnceLock;
 
+use clockhand_quantity::Text;
 use clockhand_trace::ReadReport;
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 
-use crate::ahead::{Beside, ahead, unless_too_large};
-use crate::room::Room;
+use ahead::Beside;
+pub(crate) use ahead::{ahead, unless_too_large};
+pub(crate) use plan::Files;
+pub use plan::{Cells, Columns, Given, Grid, OneCell, PlannedCell};
+use room::Room;
+
 use crate::{Phase, Progress, SimError, TraceInput};
 
 /// One question asked of traces. Its constructor checks everything that can be checked before a trace is read.
@@ -75,6 +84,27 @@ pub struct Selection<'a, F> {
 impl<F> Default for Selection<'_, F> {
     fn default() -> Self {
         Selection { cells: None, on_finished: &|_, _| () }
+    }
+}
+
+impl<F> Selection<'_, F> {
+    /// The positions of the selected ones of a number of cells.
+    ///
+    /// # Errors
+    ///
+    /// There is no such cell.
+    pub(crate) fn positions(
+        &self,
+        cells: usize,
+    ) -> Result<Box<dyn Iterator<Item = usize> + '_>, SimError> {
+        let Some(selected) = self.cells else { return Ok(Box::new(0..cells)) };
+        match selected.iter().find(|&&position| position >= cells) {
+            Some(position) => Err(SimError::usage(
+                format!("there is no cell {position}"),
+                format!("the trace has {cells} cells, counted from 0"),
+            )),
+            None => Ok(Box::new(selected.iter().copied())),
+        }
     }
 }
 
@@ -219,23 +249,12 @@ fn selected_tasks<S: Study>(
     selection: &Selection<'_, S::Finished>,
 ) -> Result<Vec<Vec<usize>>, SimError> {
     let mut tasks = study.tasks(prepared, cells);
-    if let Some(wanted) = selection.cells {
-        check_positions(wanted, cells.len())?;
-        let is_wanted = wanted.iter().copied().collect::<rustc_hash::FxHashSet<usize>>();
+    if selection.cells.is_some() {
+        let is_wanted = selection.positions(cells.len())?.collect::<FxHashSet<usize>>();
         tasks.iter_mut().for_each(|task| task.retain(|position| is_wanted.contains(position)));
         tasks.retain(|task| !task.is_empty());
     }
     Ok(tasks)
-}
-
-fn check_positions(wanted: &[usize], cells: usize) -> Result<(), SimError> {
-    match wanted.iter().find(|&&position| position >= cells) {
-        Some(position) => Err(SimError::usage(
-            format!("there is no cell {position}"),
-            format!("the trace has {cells} cells, counted from 0"),
-        )),
-        None => Ok(()),
-    }
 }
 
 /// Threads for a number of tasks: more would have nothing to do.

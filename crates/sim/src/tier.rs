@@ -36,7 +36,7 @@ use study::TierStudy;
 
 use crate::contestant::explained;
 use crate::intervals::{Intervals, Rows};
-use crate::study::{Selection, run_study};
+use crate::study::{Cells, Columns, Selection, run_study};
 use crate::{Contestant, MemorySize, Progress, ReadTrace, SimError, TraceInput};
 
 /// How large a tier is.
@@ -191,6 +191,32 @@ pub struct TierResult {
 impl TierResult {
     fn new(Rows { row, intervals }: Rows<TierRow>, course: TierCourse) -> Self {
         TierResult { row, intervals, course }
+    }
+}
+
+impl Cells for TierExperiment {
+    fn lengths(&self) -> Vec<usize> {
+        let TierExperiment { page_sizes_bytes, fast, policies, promotions, tiers, .. } = self;
+        vec![page_sizes_bytes.len(), fast.len(), policies.len(), promotions.len(), tiers.len()]
+    }
+
+    fn sizes(&self) -> Vec<String> {
+        self.fast.iter().map(|size| size.written()).collect()
+    }
+
+    /// Rules of promotion are of page policies alone; others have one cell for all of them.
+    fn has(&self, point: &[usize]) -> bool {
+        matches!(self.policies[point[2]], Contender::Page(_)) || point[3] == 0
+    }
+
+    fn settle(&self, point: &[usize], options: &mut Columns) {
+        match self.policies[point[2]] {
+            Contender::Page(_) => {
+                let (rule, _) = &self.promotions[point[3]];
+                options.insert("promote".to_owned(), rule.as_str().into());
+            }
+            Contender::Tier(_) | Contender::Bound => _ = options.remove("promote"),
+        }
     }
 }
 

@@ -43,7 +43,7 @@ use translator::{MOST_LEVELS, TranslationCounts};
 use crate::contestant::kind_word;
 use crate::intervals::{Intervals, Noted, Part, Rows};
 use crate::pricing::Pricing;
-use crate::study::{Selection, Study, check_given, run_study};
+use crate::study::{Cells, Selection, Study, check_given, run_study};
 use crate::{Contestant, MemorySize, Progress, ReadTrace, SimError, TraceInput};
 
 /// The most pages that a fault brings with its own.
@@ -142,6 +142,17 @@ pub struct TranslateExperiment {
     pub intervals: Intervals,
     /// Threads; all cores if `None`.
     pub jobs: Option<usize>,
+}
+
+impl Cells for TranslateExperiment {
+    fn lengths(&self) -> Vec<usize> {
+        let TranslateExperiment { page_sizes_bytes, sizes, policies, tlbs, storage, .. } = self;
+        vec![page_sizes_bytes.len(), sizes.len(), policies.len(), tlbs.len(), storage.len()]
+    }
+
+    fn sizes(&self) -> Vec<String> {
+        self.sizes.iter().map(|size| size.written()).collect()
+    }
 }
 
 /// The rows of an experiment and the facts that belong to them.
@@ -320,33 +331,18 @@ impl Study for TranslateStudy<'_> {
     }
 
     fn cells(&self, sizes: &Self::Prepared) -> Result<Vec<TranslateCell>, SimError> {
-        let mut cells = Vec::new();
-        for (page_size, prepared) in sizes.iter().enumerate() {
-            for &memory in &self.experiment.sizes {
-                let frames = memory.frames(prepared.trace.footprint_pages, prepared.page_bytes);
-                for (policy, spec) in self.policies.iter().enumerate() {
-                    let resolve =
-                        |storage: &PricedStorage| spec.resolve(frames, storage.device_ratio);
-                    let resolved: Vec<ResolvedPolicy> =
-                        self.priced[page_size].iter().map(resolve).collect::<Result<_, _>>()?;
-                    for tlb in 0..self.experiment.tlbs.len() {
-                        for (storage, resolved) in resolved.iter().enumerate() {
-                            let resolved = resolved.clone();
-                            cells.push(TranslateCell {
-                                page_size,
-                                memory,
-                                frames,
-                                policy,
-                                resolved,
-                                tlb,
-                                storage,
-                            });
-                        }
-                    }
-                }
-            }
-        }
-        Ok(cells)
+        let cell = |point: &Vec<usize>| {
+            let &[page_size, memory, policy, tlb, storage] = &point[..] else {
+                unreachable!("the grid has five dimensions")
+            };
+            let prepared = &sizes[page_size];
+            let memory = self.experiment.sizes[memory];
+            let frames = memory.frames(prepared.trace.footprint_pages, prepared.page_bytes);
+            let device_ratio = self.priced[page_size][storage].device_ratio;
+            let resolved = self.policies[policy].resolve(frames, device_ratio)?;
+            Ok(TranslateCell { page_size, memory, frames, policy, resolved, tlb, storage })
+        };
+        self.experiment.points().iter().map(cell).collect()
     }
 
     /// One replay for all TLBs, and for all storage at which the policy resolves alike.

@@ -1,18 +1,14 @@
 //! Every step of a policy, for people who want to see the hand move: what each reference does, and what the policy's
 //! lists, bits and values are after it. The replay is the simulator's own.
 
-mod recording;
-
 use clockhand_device::{Device, PageCost};
 use clockhand_policy::catalog::{Kind, PolicySpec};
 use clockhand_quantity::{Text, option};
 use clockhand_trace::Folding;
 
-pub(crate) use recording::Recording;
-pub use recording::{Listed, ListedKind, WatchedStep};
-
 use crate::pricing::Pricing;
 use crate::replay::Cell;
+pub use crate::replay::{Listed, ListedKind, WatchedStep};
 use crate::study::{ReadTrace, check_given};
 use crate::views::{Views, read};
 use crate::{Bits, Counts, Phase, Progress, ReplayOptions, SimError, TraceInput, WriteMiss};

@@ -87,6 +87,7 @@ pub use source::input::{Batch, RequestTable, TraceInput};
 pub use source::joined::JoinOrder;
 pub use source::request_columns::{ColumnReader, RequestColumns};
 pub use source::selection::{SelectedReader, Selection};
+pub use source::stored_digest::file_sha256_hex;
 pub use synthetic::{
     Arrivals, Overrides, Pattern, Phase, Place, Recipe, RequestSizes, Share, SyntheticReader,
     named_recipes,

@@ -3,6 +3,7 @@
 use crate::event::ObjectKind;
 use crate::pages::anonymous::AnonymousPages;
 use crate::processor::view::{ClassCounts, View};
+use crate::source::stored_digest::hex;
 
 /// A line or record that holds no request although it should.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -84,7 +85,7 @@ impl ReadReport {
 
     /// The digest as 64 hexadecimal digits.
     pub fn sha256_hex(&self) -> Option<String> {
-        self.sha256.map(|digest| digest.iter().map(|byte| format!("{byte:02x}")).collect())
+        self.sha256.as_ref().map(hex)
     }
 
     /// Counts the record that was read last as malformed; the reason is only asked for when it will

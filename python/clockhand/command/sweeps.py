@@ -37,7 +37,8 @@ from clockhand.sweep.differences import Differences
 from clockhand.sweep.experiment import Experiment
 from clockhand.sweep.layout import PAGES, Layout, files_of
 from clockhand.sweep.over_traces import OverTraces, dataset_over_traces
-from clockhand.sweep.run import SweepWatch, reported
+from clockhand.sweep.result import reported
+from clockhand.sweep.run import SweepWatch
 
 TABLES: Mapping[str, Callable[[Any, Console], None]] = {
     "ssd": ssd.print_tables,

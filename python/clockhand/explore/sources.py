@@ -18,7 +18,7 @@ from clockhand.study.facts import base_names
 from clockhand.study.run import Ran
 from clockhand.sweep.dataset import Dataset, distinct
 from clockhand.sweep.layout import PAGES as PAGES_LAYOUT
-from clockhand.sweep.run import reported
+from clockhand.sweep.result import reported
 
 MEMORY = "1%,2%,3%,4%,6%,8%,10%,15%,20%,30%,40%,60%,80%,100%"
 """The memory sizes of the curves and the heat map."""

@@ -113,7 +113,7 @@ def flash_devices(*, papers: Rows) -> pl.DataFrame:
     rows = []
     for column, device, page_bytes, read, write, ratio in papers:
         asked = {"policy": ["clock"], "frames": "1", "page_size": str(page_bytes), "device": device}
-        ours = _engine.plan_cells(asked, footprint_pages=None)["device"]
+        ours = _engine.plan("pages", asked)["device"]
         read_us, write_us = ours["read_time_us"], ours["write_time_us"]
         rows.append((
             column, read, write, ratio, device, round(read_us, 2), round(write_us, 2),

@@ -87,10 +87,6 @@ def _unchanged(options: Options) -> Options:
     return options
 
 
-def _never(_point: Mapping[str, Any], _options: Options) -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class Study(Generic[Result]):
     """A question: its name, its engine, and the layout of its rows.
@@ -101,9 +97,6 @@ class Study(Generic[Result]):
         command: The command that asks it.
 
         made: Makes the study's result of a run.
-
-        grid: The options that make its cells, in the order of its rows; of two with ``|`` between
-            them one is given.
 
         own_engine: Runs it, if the engine's ``run`` alone does not.
 
@@ -125,14 +118,11 @@ class Study(Generic[Result]):
         result_of: What the engine's result holds beside rows, made of rows with these columns.
 
         own_schema: Gives the columns of its rows, if the engine does not declare them.
-
-        repeats: Whether another point of the grid stands for this one, so that it has no cell.
     """
 
     name: str
     command: str
     made: Callable[[Ran], Result]
-    grid: tuple[str, ...]
     own_engine: Callable[..., dict[str, Any]] | None = None
     contender: str | None = "policy"
     page_column: str = "page_bytes"
@@ -143,7 +133,6 @@ class Study(Generic[Result]):
     beside: "Callable[[], Mapping[str, pl.DataType]]" = dict
     result_of: "Callable[[pl.DataFrame], Mapping[str, Any]]" = _nothing
     own_schema: Callable[[], Columns] | None = None
-    repeats: Callable[[Mapping[str, Any], Options], bool] = _never
 
     @property
     def engine(self) -> Callable[..., dict[str, Any]]:

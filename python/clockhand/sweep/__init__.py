@@ -12,9 +12,9 @@ from clockhand.sweep.analysis import Analysis, analyse
 from clockhand.sweep.dataset import KEY, Dataset
 from clockhand.sweep.differences import differences
 from clockhand.sweep.experiment import Experiment, read_experiment
-from clockhand.sweep.lacking import tasks_of
 from clockhand.sweep.over_traces import over_traces
-from clockhand.sweep.run import Sweep, run_sweep
+from clockhand.sweep.result import Sweep
+from clockhand.sweep.run import run_sweep, tasks_of
 from clockhand.sweep.task import Computed, Task, compute
 
 __all__ = [

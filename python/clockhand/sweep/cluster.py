@@ -154,10 +154,10 @@ def _placed(
     tasks: Sequence[tuple[Task, int]], workers: Sequence[str], threads: int
 ) -> Iterator[tuple[Task, list[str]]]:
     """Give parts of tasks with the workers that are to compute them."""
-    traces = list(dict.fromkeys((task.trace, task.key_view) for task, _ in tasks))
+    traces = list(dict.fromkeys((task.trace, task.view) for task, _ in tasks))
     cells = sum(number for _, number in tasks)
     for task, number in tasks:
-        place = traces.index((task.trace, task.key_view))
+        place = traces.index((task.trace, task.view))
         share = max(1, len(workers) // len(traces))
         homes = [workers[(place * share + next_one) % len(workers)] for next_one in range(share)]
         # Other studies read the trace again for each part, and so do samples.

@@ -17,14 +17,8 @@ from clockhand.study.toml import toml_content
 from clockhand.sweep.analysis import Analysis, read_analysis
 from clockhand.sweep.layout import LAYOUTS, PAGES, Layout
 from clockhand.sweep.table import key_of, read_table
-from clockhand.sweep.task import RECIPE
+from clockhand.sweep.task import DETECTED, OWN_VIEW, RECIPE, view_text
 from clockhand.traces.columns_of_text import format_text
-
-DETECTED = "detected"
-"""The trace format of an experiment that leaves it to the traces' contents."""
-
-OWN_VIEW = "none"
-"""The view of a trace without record classes; one with classes has its default view."""
 
 VIEWS = (OWN_VIEW, "paper", "bus", "fault")
 """What the store-miss fills of a trace with record classes may count as."""
@@ -43,7 +37,7 @@ class Setting:
 
     Attributes:
         view: What the store-miss fills of a trace count as, and what is taken alone
-            (:func:`view_text`).
+            (:func:`clockhand.sweep.task.view_text`).
         options: The options of the study, as the engine takes them.
     """
 
@@ -97,20 +91,6 @@ class Experiment:
         """The policies, or the write buffers, that are compared, grids and ranges expanded."""
         compared = self.layout.study.contender
         return () if compared is None else tuple(self.settings[0].options[compared])
-
-
-def view_text(view: str, only: str | None) -> str:
-    """Return how cells name a view of which some references may be taken alone."""
-    return view if only is None else f"{view}{_ONLY}{only}"
-
-
-def view_and_only(text: str) -> tuple[str | None, str | None]:
-    """Return what :func:`view_text` was made of; no view if it is the trace's own."""
-    view, _, only = text.partition(_ONLY)
-    return None if view == OWN_VIEW else view, only or None
-
-
-_ONLY = ", only "
 
 
 def read_content(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -172,7 +152,7 @@ class _Reader:
             layout, table = layout.asked(table)
             grids = read_table(layout.study, table, self._beside, place)
             for options in grids:
-                layout.check(options)
+                layout.plan(options)
         except ValueError as error:
             problem, remedy = in_keys(error)
             self._refuse(f"{'' if problem.startswith(place) else place}{problem}", remedy)

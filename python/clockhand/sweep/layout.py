@@ -1,10 +1,6 @@
-"""Keys, plans and columns of each study's cells in a dataset."""
+"""The columns of each study's cells in a dataset."""
 
-import hashlib
-import itertools
 import json
-import os
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,14 +16,10 @@ from clockhand.studies.pages.run import PAGES as PAGES_STUDY
 from clockhand.studies.ssd.run import SSD
 from clockhand.studies.tier.run import TIER
 from clockhand.studies.translate.run import TRANSLATE
-from clockhand.study.errors import ClockhandError
 from clockhand.study.intervals import intervals_or_cells
 from clockhand.study.options import Option
 from clockhand.study.run import Columns, Options, Study
 from clockhand.sweep.table import swept_options
-
-BUILT_IN = "built-in"
-"""The digest of a device that comes with this version."""
 
 IDENTITY: Columns = {
     "view": pl.String,
@@ -36,53 +28,68 @@ IDENTITY: Columns = {
 }
 ORIGIN: Columns = {"numbers_version": pl.UInt32, "version": pl.String}
 FILES = ("ssd", "device", "file_device", "tiers", "storage")
-"""Columns, and options, that may name a file: what they name is known by its content."""
+"""Options that may name a file."""
 
-NEWER_OPTIONS: Mapping[str, tuple[str, ...]] = {"pagecache": ("flush_at_end",)}
-"""By study, options that older parts lack; an option at its default is left out of a cell's key."""
+KEPT_AS: Mapping[str, type[pl.DataType]] = {"flag": pl.Boolean, "whole": pl.UInt64}
+"""The types of columns that keep options, by kind; others are text."""
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A cell before it is computed.
+class Plan:
+    """The cells of one trace under one setting, in the order of their rows.
 
     Attributes:
-        key: The columns that say which cell it is, but for those of the trace.
-        named: The columns whose text is the experiment's own: equal cells may be named otherwise.
-        place: What the engine knows it by.
+        cells: Of each cell, as ``key``, the columns that say which it is, but for those of the
+            trace; and as ``named`` the columns whose text is the experiment's own: equal cells may
+            be named otherwise.
+        facts: The devices and policies, as far as they are known without a trace.
     """
 
-    key: Mapping[str, Any]
-    named: Mapping[str, Any]
-    place: Any
+    cells: Sequence[Mapping[str, Any]]
+    facts: Mapping[str, Any]
 
 
-class Layout(ABC):
+class Layout:
     """A study in sweeps.
 
     Attributes:
         study: The study.
-
         value: The column that analyses look at if they name none.
-
         key: The columns that say which cell a row is: equal keys mean equal numbers.
-
         schema: The columns of a dataset.
-
         order: The sort columns of a dataset for reading.
-
         within: The columns that tell the rows of one cell apart, where it has several.
-
-        depends_on_footprint: Whether cells are known before the trace is.
+        depends_on_footprint: Whether a trace has to be read before its cells are known.
     """
 
-    study: Study[Any]
-    value: str
-    key: tuple[str, ...]
-    schema: Columns
-    order: tuple[str, ...]
     within: tuple[str, ...] = ()
-    depends_on_footprint: bool
+
+    def __init__(self, study: Study[Any], value: str, order: Sequence[str]) -> None:
+        grid = _engine.grids()[study.name]
+        known, options, own = grid["key"], grid["options"], study.schema
+        self.study = study
+        self.value = value
+        self.depends_on_footprint = "cell" not in known
+        self.key = (
+            "trace_sha256", "trace_format", "view", *known, *options, "interval",
+            "numbers_version",
+        )  # fmt: skip
+        kept = {name: KEPT_AS.get(self.options[name].kind, pl.String) for name in options}
+        self.schema: Columns = {
+            **own,
+            **study.beside(),
+            **{name: kind for name, kind in kept.items() if name not in own},
+            "interval": pl.UInt64,
+            **IDENTITY,
+            **{name: pl.String for name in known if name not in own},
+            **ORIGIN,
+        }
+        self.order = tuple(order) if self.depends_on_footprint else (*order, "cell")
+        self._newer = grid["newer"]
+
+    def key_of(self, row: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Return the values of a row's key columns."""
+        return tuple(row[name] for name in self.key)
 
     def asked(self, table: Mapping[str, Any]) -> tuple["Layout", dict[str, Any]]:
         """Return the layout for the table of an experiment, and what the table says of options.
@@ -114,14 +121,6 @@ class Layout(ABC):
         """The options that an experiment may have."""
         return swept_options(self.study)
 
-    def check(self, options: Options) -> None:
-        """Refuse options before hours are spent on what comes before a mistake.
-
-        Raises:
-            UsageError: a name, a size or a device is unusable.
-        """
-        _engine.check_options(self.study.name, options)
-
     def contenders(self, options: Mapping[str, Any]) -> list[str]:
         """Return what an experiment compares, without sizes."""
         column = self.study.contender
@@ -129,157 +128,29 @@ class Layout(ABC):
         names = pl.DataFrame({column: options[column]}, schema={column: pl.String})
         return names.select(self.study.label())["policy"].to_list()
 
-    @abstractmethod
-    def cells(self, options: Options, footprint_pages: int | None) -> list[Cell]:
-        """Return the cells of one trace, in the order of its rows.
+    def plan(self, options: Options, footprint_pages: int | None = None) -> Plan:
+        """Return the cells of a trace; while its pages are not known, it is as large as can be.
 
         Args:
             options: The options of a setting.
             footprint_pages: The pages of the trace, if they are known.
 
         Raises:
-            UsageError: the options are unusable on such a trace.
+            UsageError: a name, a size or a device is unusable, perhaps on such a trace alone.
         """
-
-    def known_facts(self, options: Options) -> Mapping[str, Any] | None:
-        """Return the facts of devices and contenders, if they are known without a trace."""
-        return None
-
-    @abstractmethod
-    def setting(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return the options of rows that the study's own rows do not tell of, a column each."""
-
-
-def kept_type(option: Option) -> type[pl.DataType]:
-    """Return the type of the column that keeps an option."""
-    return {"flag": pl.Boolean, "whole": pl.UInt64}.get(option.kind, pl.String)
-
-
-class PagesLayout(Layout):
-    """Page policies: cells are known by frames and by policies with every default."""
-
-    def __init__(self) -> None:
-        self.study = PAGES_STUDY
-        self.value = "io_time_us"
-        self.order = (
-            "page_bytes", "device", *self._keyed(), "frames", "policy_place", "policy_resolved",
-        )  # fmt: skip
-        self.key = (
-            "trace_sha256", "trace_format", "view", "policy_resolved", "frames", "page_bytes",
-            "device_resolved", "device_sha256", *self._keyed(), "interval", "numbers_version",
-        )  # fmt: skip
-        own = self.study.schema
-        options = self.options
-        self.schema = {
-            **own,
-            **{name: kept_type(options[name]) for name in self._keyed() if name not in own},
-            **IDENTITY,
-            "device_sha256": pl.String,
-            **ORIGIN,
-        }
-        self.depends_on_footprint = True
-
-    def _keyed(self) -> list[str]:
-        """Options that make other cells, beside those that the rows resolve."""
-        resolved = ("policy", "frames", "memory", "page_size", "device", "bound_effort", "seed")
-        return [name for name in self.options if name not in resolved]
-
-    def cells(self, options: Options, footprint_pages: int | None) -> list[Cell]:
-        """Return the cells of a trace; while its pages are not known, it is as large as can be."""
-        plan = _engine.plan_cells(options, footprint_pages=footprint_pages)
-        device = options["device"]
-        shared = {
-            "page_bytes": int(options["page_size"]),
-            "device_resolved": plan["device"]["resolved"],
-            "device_sha256": file_sha256(device),
-            **{name: options[name] for name in self._keyed()},
-            "sample": self._sampled(plan["sample"], options),
-        }
-        return [
-            Cell(
-                key={
-                    "policy_resolved": cell["policy_resolved"], "frames": cell["frames"], **shared
-                },
-                named={"device": device, "policy": cell["policy"]},
-                place=(cell["policy"], cell["frames"]),
-            )
-            for cell in plan["cells"]
-        ]  # fmt: skip
-
-    @staticmethod
-    def _sampled(sample: str | None, options: Options) -> str | None:
-        """Which pages are followed: another seed draws others."""
-        return None if sample is None else f"{sample} seed {options['seed']}"
-
-    def known_facts(self, options: Options) -> Mapping[str, Any] | None:
-        """Return the facts of the device and the policies."""
-        plan = _engine.plan_cells(options, footprint_pages=None)
-        return {"devices": [plan["device"]], "policies": plan["policies"]}
+        plan = _engine.plan(self.study.name, options, footprint_pages=footprint_pages)
+        known = "device" in plan
+        facts = {"devices": [plan["device"]], "policies": plan["policies"]} if known else {}
+        return Plan(plan["cells"], facts)
 
     def setting(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Reports of pages tell of all settings themselves."""
-        return rows.select([])
+        """Return the options of rows that the study's own rows do not tell of, a column each.
 
-
-class GridLayout(Layout):
-    """Any other study: a cell is known by all its options, written out.
-
-    Options that name files are known by the files' content.
-    """
-
-    def __init__(self, study: Study[Any], value: str, order: Sequence[str]) -> None:
-        self.study = study
-        self.value = value
-        self.order = (*order, "cell")
-        self.key = ("trace_sha256", "trace_format", "view", "cell", "interval", "numbers_version")
-        self.schema = {
-            **study.schema,
-            **study.beside(),
-            "interval": pl.UInt64,
-            **IDENTITY,
-            "cell": pl.String,
-            **ORIGIN,
-        }
-        self.depends_on_footprint = False
-
-    def cells(self, options: Options, footprint_pages: int | None) -> list[Cell]:
-        """Return the cells of any trace: one of each of the grid's lists, in the order of rows."""
-        listed = {name for entry in self.study.grid for name in entry.split("|")}
-        single = {name: value for name, value in options.items() if name not in listed}
-        return [
-            self._cell({**single, **point}, position)
-            for position, point in enumerate(self._points(options))
-        ]
-
-    def _points(self, options: Options) -> list[dict[str, Any]]:
-        dimensions = []
-        for entry in self.study.grid:
-            name = next((it for it in entry.split("|") if options[it]), entry.split("|")[0])
-            dimensions.append([(name, item) for item in _items(name, options) or [None]])
-        points = [dict(point) for point in itertools.product(*dimensions)]
-        return [point for point in points if not self.study.repeats(point, options)]
-
-    def _cell(self, point: dict[str, Any], position: int) -> Cell:
-        newer = NEWER_OPTIONS.get(self.study.name, ())
-        known = {
-            name: known_by(value)
-            for name, value in point.items()
-            if value is not None
-            if name not in newer or value != self.options[name].checked(None)
-        }
-        schema = self.study.schema
-        named = {name: point.get(name) for name in FILES if name in schema}
-        if "file_device" in named and named["file_device"] is None:
-            named["file_device"] = named["device"]
-        return Cell(
-            key={"cell": json.dumps(known, sort_keys=True, ensure_ascii=False)},
-            named={name: value for name, value in named.items() if value is not None},
-            place=position,
-        )
-
-    def setting(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Return a column for each option of which the grid has one value at a time."""
-        listed = {name for entry in self.study.grid for name in entry.split("|")}
+        These are those of which the grid has one value at a time; rows of pages tell of them.
+        """
+        if self.depends_on_footprint:
+            return rows.select([])
+        listed = _engine.grids()[self.study.name]["listed"]
         cells = [json.loads(text) for text in rows["cell"]]
         names = [name for name in self.options if name not in listed]
         return pl.DataFrame(
@@ -289,28 +160,7 @@ class GridLayout(Layout):
 
     def _absent(self, name: str) -> Any:
         """An option's value in a cell without it."""
-        is_newer = name in NEWER_OPTIONS.get(self.study.name, ())
-        return self.options[name].checked(None) if is_newer else None
-
-
-class TierLayout(GridLayout):
-    """Two tiers: rules of promotion are of page policies alone."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            TIER, "mean_ns", ("page_bytes", "fast_frames", "policy", "promote", "tiers")
-        )
-
-    def _points(self, options: Options) -> list[dict[str, Any]]:
-        own = {entry["name"] for entry in _engine.tier_policies()} | {"bound"}
-        first = next(iter(options["promote"]), None)
-        points = []
-        for point in super()._points(options):
-            if _engine.policy_name(point["policy"]) not in own:
-                points.append({**point, "promote": point["promote"] or "first-touch"})
-            elif point["promote"] == first:
-                points.append({**point, "promote": None})
-        return points
+        return self.options[name].checked(None) if name in self._newer else None
 
 
 @dataclass(frozen=True)
@@ -344,7 +194,7 @@ _LOCALITY: Mapping[str, _Table] = {
 }  # fmt: skip
 
 
-class LocalityLayout(GridLayout):
+class LocalityLayout(Layout):
     """Locality: a cell holds all tables of a trace, and one of them is looked at.
 
     Args:
@@ -402,26 +252,6 @@ def _text(value: object) -> str | None:
     return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _items(name: str, options: Options) -> list[Any]:
-    """The items of a list that cells are made of; ranges of sizes are expanded."""
-    value = options[name]
-    if not value:
-        return []
-    match name:
-        case "frames":
-            return _engine.memory_sizes(frames=value, memory=None)
-        case "memory":
-            return _engine.memory_sizes(frames=None, memory=value)
-        case "fast":
-            return _engine.fast_sizes(fast=value, fast_frames=None)
-        case "fast_frames":
-            return _engine.fast_sizes(fast=None, fast_frames=value)
-        case "capacity":
-            return _engine.capacities(value)
-        case _:
-            return list(value)
-
-
 def files_of(options: Mapping[str, Any]) -> list[str]:
     """Return the devices and drives that options name, built-in ones and files."""
     named: list[str] = []
@@ -431,60 +261,28 @@ def files_of(options: Mapping[str, Any]) -> list[str]:
     return named
 
 
-def known_by(value: Any) -> Any:
-    """Return a file's digest in the place of its name; anything else as it is."""
-    if not isinstance(value, str):
-        return value
-    digest = file_sha256(value)
-    if digest == BUILT_IN:
-        return value
-    return f"sha256 {digest}{value.removeprefix(_file_of(value))}"
-
-
-def _file_of(device: str) -> str:
-    """The file in the text of a device, as far as there is one: behind its last colon are options,
-    if it is no file with them."""
-    return device if os.path.isfile(device) else device.rpartition(":")[0]
-
-
-def file_sha256(device: str) -> str:
-    """Return what distinguishes two devices of one name: the digest of the user's own profile."""
-    path = _file_of(device)
-    return sha256_of(path) if os.path.isfile(path) else BUILT_IN
-
-
-def sha256_of(path: str) -> str:
-    """Return the digest of a file's stored bytes, as the engine gives it.
-
-    Raises:
-        ClockhandError: the file cannot be read.
-    """
-    try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise ClockhandError(
-            f"{path}: cannot be read ({error.strerror}); correct the experiment's traces"
-        ) from error
-
-
-PAGES = PagesLayout()
+PAGES = Layout(
+    PAGES_STUDY,
+    "io_time_us",
+    (
+        "page_bytes", "device", *_engine.grids()["pages"]["options"], "frames", "policy_place",
+        "policy_resolved",
+    ),
+)  # fmt: skip
 LAYOUTS: Mapping[str, Layout] = {
     layout.study.name: layout
     for layout in (
         PAGES,
-        GridLayout(SSD, "waf", ("ssd", "buffer_pages", "buffer")),
-        GridLayout(
-            FILE_CACHE, "time_us", ("block_bytes", "capacity", "policy", "admission", "device")
-        ),
-        TierLayout(),
-        GridLayout(
+        Layout(SSD, "waf", ("ssd", "buffer_pages", "buffer")),
+        Layout(FILE_CACHE, "time_us", ("block_bytes", "capacity", "policy", "admission", "device")),
+        Layout(TIER, "mean_ns", ("page_bytes", "fast_frames", "policy", "promote", "tiers")),
+        Layout(
             TRANSLATE,
             "amat_ns",
             ("page_bytes", "frames", "policy", "tlb_entries", "tlb", "tlb2", "storage_ratio",
              "device"),
         ),
-        GridLayout(PAGE_CACHE, "io_time_us", ("frames", "policy")),
+        Layout(PAGE_CACHE, "io_time_us", ("frames", "policy")),
         LocalityLayout(),
     )
 }  # fmt: skip

@@ -2,26 +2,24 @@
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import polars as pl
 
+from clockhand import _engine
 from clockhand.study.calls import in_python
 from clockhand.study.errors import ClockhandError, UsageError, option
-from clockhand.study.intervals import cells_of
 from clockhand.study.progress import described
-from clockhand.study.run import Ran, check_jobs, run_facts
+from clockhand.study.run import check_jobs, run_facts
 from clockhand.sweep.cluster import check_address, run_tasks
 from clockhand.sweep.dataset import Dataset, distinct, resolved_contenders, windows_of
-from clockhand.sweep.experiment import Experiment, Setting, check_memory_budget, in_keys
-from clockhand.sweep.lacking import keys_of, task_of
-from clockhand.sweep.layout import Cell, Layout, files_of
-from clockhand.sweep.reading import LastTrace
-from clockhand.sweep.settings import with_settings_named
-from clockhand.sweep.task import Computed, Key, Run, Task, trace_sha256
+from clockhand.sweep.experiment import Experiment, check_memory_budget, in_keys
+from clockhand.sweep.layout import Plan, files_of
+from clockhand.sweep.result import Sweep
+from clockhand.sweep.task import Computed, Key, Row, Task, TaskRun, trace_sha256
 
 SECONDS_BETWEEN_PARTS = 2.0
 """How much finished work may be lost at most, beside the cells in flight, to ``kill -9``."""
@@ -30,47 +28,45 @@ SweepWatch = Callable[[str, int, int], None]
 """Called now and then with the trace that is worked on, the cells that are kept, and all cells."""
 
 
-@dataclass(frozen=True)
-class Sweep:
-    """What a sweep gave.
+def tasks_of(
+    experiment: Experiment, dataset: str | os.PathLike[str] | None = None
+) -> Iterator[Task]:
+    """Give what of an experiment is still to be computed, for a scheduler: a task per trace, view
+    and setting.
 
-    Attributes:
-        rows: One row per cell of the experiment, in the order trace, setting, then as the study
-            orders its rows, named as the experiment names them; the columns are those of the
-            dataset.
+    Args:
+        experiment: What to run.
+        dataset: The folder whose cells need not be computed; the experiment's own if not given.
 
-        facts: How they were made, for a report.
-
-        computed: How many cells were computed now; the others had been kept.
-
-        warnings: What the readers passed over or assumed, one sentence each.
-
-        layout: The study, and how its cells are kept.
+    Raises:
+        ClockhandError: a trace cannot be read, or a part of the dataset is damaged.
     """
-
-    rows: pl.DataFrame
-    facts: Any
-    computed: int
-    warnings: list[str]
-    layout: Layout
-
-    def reported(self, asked: Mapping[str, Any] | None = None) -> Any:
-        """Return the rows as the study's own result, with its report.
-
-        ``asked`` is the question, what is expected and the analyses, for the head of the report.
-        """
-        facts = self.facts if asked is None else {**self.facts, "experiment": asked}
-        return reported(self.rows, facts, self.layout)
+    folder = experiment.dataset if dataset is None else dataset
+    cells = Dataset(folder, experiment.layout).cells(lists=False)
+    for trace in experiment.traces:
+        digest = trace_sha256(trace)
+        kept = frozenset(
+            cells.filter(pl.col("trace_sha256") == digest).select(experiment.layout.key).iter_rows()
+        )
+        for setting in range(len(experiment.settings)):
+            yield _task_of(experiment, trace, digest, setting, kept)
 
 
-def reported(rows: pl.DataFrame, facts: Any, layout: Layout) -> Any:
-    """Return rows of a dataset as a result of the study, with the study's own report.
-
-    Settings that differ and that the rows do not show become part of the traces' names.
-    """
-    rows, facts = with_settings_named(rows, facts, layout)
-    study = layout.study
-    return study.made(Ran(rows.clone, facts, [], study.result_of(cells_of(rows))))
+def _task_of(
+    experiment: Experiment, trace: str, digest: str, setting: int, kept: frozenset[Key]
+) -> Task:
+    """The task of one trace under one setting."""
+    return Task(
+        study=experiment.layout.study.name,
+        trace=trace,
+        trace_sha256=digest,
+        trace_format=experiment.trace_format,
+        view=experiment.settings[setting].view,
+        settings=(dict(experiment.settings[setting].options),),
+        kept=kept,
+        scratch=experiment.scratch,
+        memory_limit=experiment.memory_budget,
+    )
 
 
 @in_python()
@@ -132,7 +128,7 @@ def run_sweep(
         experiment = replace(experiment, memory_budget=memory_budget)
     if scratch is not None:
         experiment = replace(experiment, scratch=os.fspath(scratch))
-    run = _Run(experiment, kept, jobs, watch, command or f"clockhand sweep {experiment.path}")
+    run = _SweepRun(experiment, kept, jobs, watch, command or f"clockhand sweep {experiment.path}")
     with kept.at_work():
         try:
             if cluster is not None:
@@ -155,11 +151,10 @@ class _Group:
     """The cells of one trace under one setting, with the task that knows their keys."""
 
     task: Task
-    setting: Setting
-    cells: Sequence[Cell]
+    cells: Sequence[Mapping[str, Any]]
 
 
-class _Run:
+class _SweepRun:
     """One run of an experiment."""
 
     def __init__(
@@ -174,22 +169,25 @@ class _Run:
         self.layout = experiment.layout
         self.dataset = dataset
         self.done = 0
-        of_trace = sum(
-            len(self.layout.cells(dict(setting.options), None)) for setting in experiment.settings
-        )
-        self.total = of_trace * len(experiment.traces)
+        cells = 0
+        self._known_facts = []
+        for setting in experiment.settings:
+            plan = self.layout.plan(dict(setting.options))
+            cells += len(plan.cells)
+            self._known_facts.append(plan.facts)
+        self.total = cells * len(experiment.traces)
         self._jobs = jobs
         self._watch = watch
         self._command = command
         self._trace = ""
         self._computed = 0
         self._warnings: list[str] = []
-        self._unwritten: list[dict[str, Any]] = []
+        self._unwritten: list[Row] = []
         self._unwritten_cells = 0
         self._facts: dict[str, Any] = {}
         self._has_new_facts = False
         self._last_write_s = time.monotonic()
-        self._last = LastTrace()
+        self._held = _engine.HeldTraces()
         self._digests: dict[str, str] = {}
 
     def fill(self, cluster: str) -> None:
@@ -198,38 +196,29 @@ class _Run:
         if tasks:
             self.dataset.check_writable()
             taken: set[Key] = set()
-            run_tasks(cluster, tasks, partial(self._take, taken))
+            run_tasks(cluster, tasks, lambda task, computed: self._take(taken, task, computed))
         self.done = 0
 
     def _tasks(self, trace: str) -> Iterator[tuple[Task, int]]:
         """Give what a trace lacks, a task per setting, with about how many cells it has."""
         digest = trace_sha256(trace, self._show_download)
-        known = self._known(digest)
-        keys = keys_of(known, self.layout)
-        for setting in self.experiment.settings:
-            task = task_of(self.experiment, trace, digest, setting.view, [setting], ())
-            cells = self._cells_before_reading(setting, known)
-            planned = self.layout.cells(dict(setting.options), None) if cells is None else cells
-            task = replace(
-                task,
-                # Kept cells of a setting have its cells' keys.
-                kept=frozenset(keys.intersection(task.place(cell) for cell in cells or ())),
-                read_for=tuple(
-                    dict(other.options)
-                    for other in self.experiment.settings
-                    if other.view == setting.view
-                ),
-            )
+        settings = self.experiment.settings
+        for task, known, is_whole in self._looked_at(trace, digest):
+            planned = (known or self.layout.plan(task.settings[0])).cells
             lacking = len(task.missing(planned))
             self.done += len(planned) - lacking
-            if lacking or not self._has_facts(setting, digest):
-                yield task, lacking
+            if not is_whole:
+                # Kept cells of a setting have its cells' keys.
+                kept = task.kept.intersection(map(task.key, known.cells if known else ()))
+                alike = (it for it in settings if it.view == task.view)
+                read_for = tuple(dict(it.options) for it in alike)
+                yield replace(task, kept=kept, read_for=read_for), lacking
 
     def _take(self, taken: set[Key], task: Task, computed: Computed) -> None:
         """Keep what a worker computed, each cell once: settings may have cells in common."""
-        key = self.layout.key
-        rows = [row for row in computed.rows if tuple(row[name] for name in key) not in taken]
-        taken.update(tuple(row[name] for name in key) for row in rows)
+        key_of = self.layout.key_of
+        rows = [row for row in computed.rows if key_of(row) not in taken]
+        taken.update(map(key_of, rows))
         self._trace = task.trace
         for facts in computed.facts:
             self._know(facts)
@@ -248,7 +237,7 @@ class _Run:
                 groups += self._run_trace(trace, following)
                 self.flush()
         finally:
-            self._last.forget()
+            self._held.forget()
         return self._collect(groups)
 
     def flush(self) -> None:
@@ -265,14 +254,12 @@ class _Run:
         """Show no more progress."""
         self._watch = None
 
-    def _show(self) -> None:
+    def _show(self, doing: str = "") -> None:
         if self._watch is not None:
-            self._watch(self._trace, self.done + self._unwritten_cells, self.total)
+            self._watch(f"{self._trace}{doing}", self.done + self._unwritten_cells, self.total)
 
     def _show_download(self, phase: str, done: int, total: int) -> None:
-        if self._watch is not None:
-            text = f"{self._trace}, {described(phase, done, total)}"
-            self._watch(text, self.done + self._unwritten_cells, self.total)
+        self._show(f", {described(phase, done, total)}")
 
     def _run_trace(self, trace: str, following: str | None) -> list[_Group]:
         """Compute a trace's missing cells, and read the following trace at the same time."""
@@ -290,28 +277,32 @@ class _Run:
         self, trace: str, digest: str
     ) -> tuple[dict[int, _Group], list[tuple[Task, list[int]]]]:
         """The settings that are complete, by position, and a task per view for the others."""
-        known = self._known(digest)
-        keys = keys_of(known, self.layout)
-        settings = self.experiment.settings
         groups: dict[int, _Group] = {}
-        for position, setting in enumerate(settings):
-            task = task_of(self.experiment, trace, digest, setting.view, [setting], keys)
-            cells = self._cells_before_reading(setting, known)
-            is_kept = cells is not None and not task.missing(cells)
-            if cells is not None and is_kept and self._has_facts(setting, digest):
-                groups[position] = _Group(task, setting, cells)
-        of_views: dict[str, list[int]] = {}
-        for position, setting in enumerate(settings):
-            if position not in groups:
-                of_views.setdefault(setting.view, []).append(position)
-        seen_so = {view: [settings[it] for it in of_views[view]] for view in of_views}
-        tasks = [
-            (task_of(self.experiment, trace, digest, view, seen_so[view], keys), positions)
-            for view, positions in of_views.items()
-        ]
-        return groups, tasks
+        of_views: dict[str, tuple[Task, list[int]]] = {}
+        for position, (task, plan, is_whole) in enumerate(self._looked_at(trace, digest)):
+            if plan is not None and is_whole:
+                groups[position] = _Group(task, plan.cells)
+                continue
+            first, positions = of_views.get(task.view, (None, []))
+            settings = (*first.settings, *task.settings) if first else task.settings
+            of_views[task.view] = replace(task, settings=settings), [*positions, position]
+        return groups, list(of_views.values())
 
-    def _read_beside(self, run: Run, trace: str | None) -> None:
+    def _looked_at(self, trace: str, digest: str) -> Iterator[tuple[Task, Plan | None, bool]]:
+        """Give the task of each setting, its cells if they are known before the trace is read, and
+        whether the dataset has everything of it."""
+        known = self.dataset.cells(lists=False).filter(
+            (pl.col("trace_sha256") == digest)
+            & (pl.col("trace_format") == self.experiment.trace_format)
+        )
+        kept = frozenset(known.select(self.layout.key).iter_rows())
+        for position in range(len(self.experiment.settings)):
+            task = _task_of(self.experiment, trace, digest, position, kept)
+            plan = self._plan_before_reading(position, known)
+            is_kept = plan is not None and not task.missing(plan.cells)
+            yield task, plan, is_kept and self._has_facts(position, digest)
+
+    def _read_ahead(self, run: TaskRun, trace: str | None) -> None:
         """Begin to read the following trace, if it is a file of this machine."""
         if trace is None or self._jobs == 1 or not os.path.isfile(trace):
             return
@@ -322,45 +313,44 @@ class _Run:
             return
         _, tasks = self._divided(trace, digest)
         if tasks:
-            run.read_beside(tasks[0][0])
+            run.read_ahead(tasks[0][0])
 
-    def _known(self, digest: str) -> pl.DataFrame:
-        """What is kept of a trace."""
-        return self.dataset.cells(lists=False).filter(
-            (pl.col("trace_sha256") == digest)
-            & (pl.col("trace_format") == self.experiment.trace_format)
-        )
-
-    def _cells_before_reading(self, setting: Setting, known: pl.DataFrame) -> list[Cell] | None:
+    def _plan_before_reading(self, position: int, known: pl.DataFrame) -> Plan | None:
         """The cells of a setting, if they are known while the trace has not been read."""
+        setting = self.experiment.settings[position]
         options = dict(setting.options)
         if not self.layout.depends_on_footprint:
-            return self.layout.cells(options, None)
+            return self.layout.plan(options)
         alike = known.filter(
             (pl.col("view") == setting.view) & (pl.col("page_bytes") == int(options["page_size"]))
         )
-        return self._planned(options, alike["footprint_pages"][0]) if alike.height else None
+        if alike.is_empty():
+            return None
+        return self._of_file(lambda: self.layout.plan(options, alike["footprint_pages"][0]))
 
-    def _planned(self, options: dict[str, Any], footprint_pages: int) -> list[Cell]:
+    def _of_file(self, planned: Callable[[], Plan]) -> Plan:
+        """Plan cells; an error of options names the experiment's file and keys."""
         try:
-            return self.layout.cells(options, footprint_pages)
+            return planned()
         except ClockhandError as error:
+            if not self.layout.depends_on_footprint or self._trace in str(error):
+                raise
             problem, remedy = in_keys(error)
             raise type(error)(f"{self.experiment.path}: {problem}", remedy) from error
 
-    def _has_facts(self, setting: Setting, digest: str) -> bool:
+    def _has_facts(self, position: int, digest: str) -> bool:
         """Whether the dataset tells of a trace and of everything that a setting names."""
         if self.layout.depends_on_footprint:
             return True
-        facts = self.dataset.facts()
+        facts, options = self.dataset.facts(), self.experiment.settings[position].options
         study = self.layout.study
         known = {kind: {entry["name"] for entry in distinct(facts, kind, ("name",))}
                 for kind in (study.devices, study.contenders)}  # fmt: skip
         is_read = any(trace["sha256"] == digest for fact in facts for trace in fact["traces"])
-        compared = [] if study.contender is None else setting.options[study.contender]
+        compared = [] if study.contender is None else options[study.contender]
         return (
             is_read
-            and known[study.devices].issuperset(files_of(setting.options))
+            and known[study.devices].issuperset(files_of(options))
             and known[study.contenders].issuperset(compared)
         )
 
@@ -368,51 +358,32 @@ class _Run:
         self, task: Task, positions: Sequence[int], following: str | None
     ) -> list[_Group]:
         self.dataset.check_writable()
-        run = Run(task, self._jobs, lambda *_: self._show(), self._last)
+        run = TaskRun(task, self._jobs, lambda *_: self._show(), self._held)
         groups = []
         shown = 0
-        for position, of_all in enumerate(positions):
-            setting = self.experiment.settings[of_all]
+        for setting in range(len(positions)):
             self._facts = self._facts_of({})
-            cells = self._checked_cells(run, position)
-            planned: dict[Key, int] = {}
-            for cell in cells:
-                place = task.place(cell)
-                planned[place] = planned.get(place, 0) + 1
+            plan = self._of_file(lambda setting=setting: run.plan(setting))  # type: ignore[misc]
             # Several sizes may be the same cell: one that is computed stands for all.
-            waiting = sum(count for place, count in planned.items() if place not in task.kept)
-            self.done += len(cells) - waiting
+            planned = Counter(map(task.key, plan.cells))
+            self.done += sum(count for key, count in planned.items() if key in task.kept)
 
-            def keep(
-                finished: Sequence[tuple[Cell, dict[str, Any]]],
-                planned: Mapping[Key, int] = planned,
-                place: Callable[[Cell], Key] = task.place,
-            ) -> None:
-                for cell, row in finished:
-                    self._unwritten.append(row)
-                    if row["interval"] is None:
-                        self._unwritten_cells += planned[place(cell)]
+            def keep(rows: list[Row], planned: Counter[Key] = planned) -> None:
+                self._unwritten += rows
+                whole = (row for row in rows if row["interval"] is None)
+                self._unwritten_cells += sum(planned[self.layout.key_of(row)] for row in whole)
                 if time.monotonic() - self._last_write_s >= SECONDS_BETWEEN_PARTS:
                     self.flush()
 
-            if position == 0:
-                self._read_beside(run, following)
-            run.setting(position, keep, self._know)
+            if setting == 0:
+                self._read_ahead(run, following)
+            run.setting(setting, plan, keep, self._know)
             self.flush()
             self._warnings += run.notes[shown:]
             shown = len(run.notes)
-            task = run.with_kept(place for place in planned)
-            groups.append(_Group(task, setting, cells))
+            task = run.with_kept(planned)
+            groups.append(_Group(task, plan.cells))
         return groups
-
-    def _checked_cells(self, run: Run, position: int) -> list[Cell]:
-        try:
-            return run.cells(position)
-        except ClockhandError as error:
-            if not self.layout.depends_on_footprint or self._trace in str(error):
-                raise
-            problem, remedy = in_keys(error)
-            raise type(error)(f"{self.experiment.path}: {problem}", remedy) from error
 
     def _know(self, facts: Mapping[str, Any]) -> None:
         self._facts = self._facts_of(facts)
@@ -441,11 +412,11 @@ class _Run:
         """Return the rows of the experiment's cells, under the names that it gives them."""
         layout = self.layout
         planned = [
-            {**group.task.key(cell), "trace": group.task.trace, **cell.named}
+            {**group.task.columns(cell["key"]), "trace": group.task.trace, **cell["named"]}
             for group in groups
             for cell in group.cells
         ]
-        named = sorted({name for group in groups for cell in group.cells for name in cell.named})
+        named = sorted({name for group in groups for cell in group.cells for name in cell["named"]})
         columns = ("trace", *named)
         key = [name for name in layout.key if name != "interval"]
         names = {name: layout.schema[name] for name in (*key, *columns)}
@@ -475,17 +446,14 @@ class _Run:
             if not self.layout.depends_on_footprint
             or facts["page_bytes"] in set(rows["page_bytes"])
         ]  # fmt: skip
-        plans = [
-            self.layout.known_facts(dict(setting.options)) for setting in self.experiment.settings
-        ]
-        known = [*kept, *(plan for plan in plans if plan is not None)]
+        known = [*kept, *self._known_facts]
         wanted = {
             name for setting in self.experiment.settings for name in files_of(setting.options)
         }
         devices = distinct(known, study.devices, ("name",))
         by = ("name", "read_time_us", "write_time_us")
         if self.layout.depends_on_footprint:
-            known = [plan for plan in plans if plan is not None]
+            known = self._known_facts
             devices = distinct(known, study.devices, by)
         return self._facts_of(
             {

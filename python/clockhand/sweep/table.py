@@ -84,7 +84,7 @@ class _Table:
         raise UsageError(f"{self._place}{problem}", remedy)
 
     def settings(self) -> list[Options]:
-        grid = {name for entry in self._study.grid for name in entry.split("|")}
+        grid = _engine.grids()[self._study.name]["listed"]
         lists: dict[str, Any] = {}
         single: dict[str, list[Any]] = {}
         for name, option in self._options.items():

@@ -1,7 +1,8 @@
 """Computing a task of a sweep: what a scheduler may call, in this process or another."""
 
+import hashlib
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -12,42 +13,37 @@ from clockhand.study.progress import Watch
 from clockhand.study.remote import fetched, is_address
 from clockhand.study.run import Options, trace_facts
 from clockhand.study.windows import predicted_windows
-from clockhand.sweep.layout import LAYOUTS, Cell, Layout, sha256_of
-from clockhand.sweep.reading import LastTrace
+from clockhand.sweep.layout import LAYOUTS, Layout, Plan
 from clockhand.traces import Reading, Trace, Traces, reading_notes, sources
 
 Key = tuple[Any, ...]
 """The values of a layout's key columns."""
 
+Row = dict[str, Any]
+"""A row of a dataset."""
 
 RECIPE = "recipe:"
 """Prefix of the recipe of a synthetic trace, which takes the place of a file's name."""
 
+DETECTED = "detected"
+"""What keys call a trace format that is found by a trace's content."""
 
-def trace_source(
-    trace: str,
-    trace_format: str | None = None,
-    view: str | None = None,
-    scratch: str | None = None,
-    memory_limit: str | None = None,
-    only: str | None = None,
-) -> _engine.TraceSource:
-    """Return the engine's source of a trace of an experiment: a file, at an address too, or a
-    recipe."""
-    reading: Reading = {
-        "view": view, "scratch": scratch, "memory_limit": memory_limit, "only": only,
-    }  # fmt: skip
-    given: Traces = trace
-    if trace.startswith(RECIPE):
-        given = Trace.from_recipe(trace.removeprefix(RECIPE), memory_limit=memory_limit)
-    else:
-        reading["trace_format"] = trace_format
-        if is_address(trace):
-            given = Trace(
-                trace, format=trace_format, view=view, only=only, memory_limit=memory_limit
-            )
-    [source] = sources(given, **reading)
-    return source
+OWN_VIEW = "none"
+"""What keys call the view of a trace without record classes; one with them has its default view."""
+
+
+_ONLY = ", only "
+
+
+def view_text(view: str, only: str | None) -> str:
+    """Return how cells name a view of which some references may be taken alone."""
+    return view if only is None else f"{view}{_ONLY}{only}"
+
+
+def _view_and_only(text: str) -> tuple[str | None, str | None]:
+    """What :func:`view_text` was made of; no view if it is the trace's own."""
+    view, _, only = text.partition(_ONLY)
+    return None if view == OWN_VIEW else view, only or None
 
 
 def trace_sha256(trace: str, watch: Watch | None = None) -> str:
@@ -61,8 +57,36 @@ def trace_sha256(trace: str, watch: Watch | None = None) -> str:
         ClockhandError: the file cannot be read.
     """
     if trace.startswith(RECIPE):
-        return str(_engine.read_trace(trace_source(trace))["sha256"])
-    return sha256_of(os.fspath(fetched(trace, watch)) if is_address(trace) else trace)
+        return str(_engine.read_trace(_source(trace))["sha256"])
+    path = os.fspath(fetched(trace, watch)) if is_address(trace) else trace
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ClockhandError(
+            f"{path}: cannot be read ({error.strerror}); correct the experiment's traces"
+        ) from error
+
+
+def _source(
+    trace: str,
+    trace_format: str | None = None,
+    view: str = OWN_VIEW,
+    scratch: str | None = None,
+    limit: str | None = None,
+) -> _engine.TraceSource:
+    """The engine's source of a trace: a file, at an address too, or a recipe."""
+    own_view, only = _view_and_only(view)
+    reading: Reading = {"view": own_view, "only": only, "scratch": scratch, "memory_limit": limit}
+    given: Traces = trace
+    if trace.startswith(RECIPE):
+        given = Trace.from_recipe(trace.removeprefix(RECIPE), memory_limit=limit)
+    else:
+        reading["trace_format"] = trace_format
+        if is_address(trace):
+            given = Trace(trace, format=trace_format, view=own_view, only=only, memory_limit=limit)
+    [source] = sources(given, **reading)
+    return source
 
 
 @dataclass(frozen=True)
@@ -77,7 +101,7 @@ class Part:
     number: int
     parts: int
 
-    def of(self, cells: list[Cell]) -> list[Cell]:
+    def of(self, cells: list[Any]) -> list[Any]:
         """Return the part of these cells."""
         first, last = (len(cells) * place // self.parts for place in (self.number, self.number + 1))
         return cells[first:last]
@@ -89,32 +113,16 @@ class Task:
 
     Attributes:
         study: The study's name.
-
         trace: The trace file.
-
         trace_sha256: The digest of its stored bytes.
-
-        trace_format: Its format; found by content if ``None``.
-
-        key_format: What its cells' keys call the format.
-
-        view: What store-miss fills count as; the trace's own if ``None``.
-
-        only: What is taken alone of the trace; all of it if ``None``.
-
-        key_view: What its cells' keys call the view, and what is taken alone.
-
+        trace_format: What its cells' keys call the format.
+        view: What they call the view: what store-miss fills count as, and what is taken alone.
         settings: The options of each setting.
-
         kept: The keys of cells that need not be computed.
-
         scratch: The folder for files of references; ``None`` for memory.
-
         read_for: The options of all settings that are computed of the trace, so that it is read
             once for them; those of the task if empty.
-
         part: Which of the cells that are not kept; all if ``None``.
-
         memory_limit: How much memory what is made of the trace may take; half of the machine's if
             ``None``.
     """
@@ -122,11 +130,8 @@ class Task:
     study: str
     trace: str
     trace_sha256: str
-    trace_format: str | None
-    key_format: str
-    view: str | None
-    only: str | None
-    key_view: str
+    trace_format: str
+    view: str
     settings: tuple[Options, ...]
     kept: frozenset[Key] = frozenset()
     scratch: str | None = None
@@ -139,75 +144,40 @@ class Task:
         """The layout of its cells."""
         return LAYOUTS[self.study]
 
-    def source(self, scratch: str | None) -> _engine.TraceSource:
-        """Return its trace; what is made of it is kept in files in ``scratch``, if given."""
-        return trace_source(
-            self.trace, self.trace_format, self.view, scratch, self.memory_limit, self.only
-        )
+    def source(self) -> _engine.TraceSource:
+        """Return its trace."""
+        given = None if self.trace_format == DETECTED else self.trace_format
+        return _source(self.trace, given, self.view, self.scratch, self.memory_limit)
 
-    def key(self, cell: Cell) -> dict[str, Any]:
-        """Return the key columns of a cell."""
+    def reading(self) -> tuple[str, _engine.TraceSource, list[Options]]:
+        """Return the trace, with what distinguishes it from others, and for what it is read."""
+        known = (self.trace, self.trace_sha256, self.trace_format, self.view)
+        return "\n".join(known), self.source(), list(self.read_for or self.settings)
+
+    def columns(self, cell: Mapping[str, Any]) -> Row:
+        """Return the key columns of a cell with this key, those of the trace too."""
         return {
-            **cell.key,
+            **cell,
             "trace_sha256": self.trace_sha256,
-            "trace_format": self.key_format,
-            "view": self.key_view,
+            "trace_format": self.trace_format,
+            "view": self.view,
             "interval": None,
             "numbers_version": _engine.NUMBERS_VERSION,
         }
 
-    def place(self, cell: Cell) -> Key:
-        """Return the key of a cell."""
-        key = self.key(cell)
-        return tuple(key[name] for name in self.layout.key)
+    def key(self, cell: Mapping[str, Any]) -> Key:
+        """Return the key of a planned cell."""
+        return self.layout.key_of(self.columns(cell["key"]))
 
-    def missing(self, cells: Sequence[Cell]) -> list[Cell]:
-        """Return the cells that are not kept, each key once."""
-        found: dict[Key, Cell] = {}
+    def missing(self, cells: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return what cells are known by that are not kept, each once."""
+        found: dict[Key, Mapping[str, Any]] = {}
         for cell in cells:
-            place = self.place(cell)
-            if place not in self.kept:
-                found.setdefault(place, cell)
+            key = self.key(cell)
+            if key not in self.kept:
+                found.setdefault(key, cell["key"])
         lacking = list(found.values())
         return lacking if self.part is None else self.part.of(lacking)
-
-
-@dataclass(frozen=True)
-class _Reading:
-    """Options of the one reading of a trace for all settings of a task but those with samples."""
-
-    trace: tuple[str | None, ...]
-    policies: tuple[str, ...]
-    devices: tuple[str, ...]
-    page_sizes: tuple[int, ...]
-    has_intervals: bool
-
-    @classmethod
-    def of(cls, task: Task) -> "_Reading":
-        settings = [it for it in task.read_for or task.settings if it.get("sample") is None]
-        if not task.layout.depends_on_footprint:
-            settings = []
-        return cls(
-            (task.trace, task.trace_sha256, task.trace_format, task.key_view),
-            tuple(dict.fromkeys(name for setting in settings for name in setting["policy"])),
-            tuple(dict.fromkeys(setting["device"] for setting in settings)),
-            tuple(dict.fromkeys(int(setting["page_size"]) for setting in settings)),
-            any(setting["every"] or setting["warm_up"] for setting in settings),
-        )
-
-    def read(self, source: _engine.TraceSource, watch: Watch) -> _engine.PreparedTrace:
-        """Read the trace."""
-        return _engine.PreparedTrace.read(source, self._wanted(), watch)
-
-    def read_beside(
-        self, present: _engine.PreparedTrace, source: _engine.TraceSource, watch: Watch
-    ) -> _engine.PreparedTrace | None:
-        """Read the trace beside the cells of another; none if there is no memory for both."""
-        return present.read_beside(source, self._wanted(), watch)
-
-    def _wanted(self) -> tuple[list[str], list[str], list[int], bool]:
-        sizes = list(self.page_sizes)
-        return list(self.policies), list(self.devices), sizes, self.has_intervals
 
 
 @dataclass
@@ -216,28 +186,24 @@ class Computed:
 
     Attributes:
         rows: A row per cell, with the columns of the study's dataset, and one per interval.
-
         facts: What a report needs to know, by setting.
-
         notes: What the readers passed over or assumed, one sentence each.
-
         numbers: The version of the numbers.
     """
 
-    rows: list[dict[str, Any]] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
     facts: list[Mapping[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     numbers: int = _engine.NUMBERS_VERSION
 
 
-_LAST_TRACE = LastTrace()
-
-
-OnCells = Callable[[Sequence[tuple[Cell, dict[str, Any]]]], None]
-"""Is given cells with their rows as they are finished."""
+OnRows = Callable[[list[Row]], None]
+"""Is given the rows of cells as they are finished."""
 
 Known = Callable[[Mapping[str, Any]], None]
 """Is given the facts of a setting, its traces, devices and contenders, once they are known."""
+
+_HELD = _engine.HeldTraces()
 
 
 def compute(task: Task, *, jobs: int | None = 1) -> Computed:
@@ -256,148 +222,84 @@ def compute(task: Task, *, jobs: int | None = 1) -> Computed:
         ClockhandError: the trace cannot be read, or is another one than the task's.
     """
     computed = Computed()
-    run = Run(task, jobs, lambda *_: None, _LAST_TRACE)
+    run = TaskRun(task, jobs, lambda *_: None, _HELD)
     for setting in range(len(task.settings)):
-        run.setting(setting, lambda done: _keep(computed, done), computed.facts.append)
+        run.setting(setting, run.plan(setting), computed.rows.extend, computed.facts.append)
     computed.notes += run.notes
     return computed
 
 
-def _keep(computed: Computed, done: Sequence[tuple[Cell, dict[str, Any]]]) -> None:
-    computed.rows += [row for _, row in done]
-
-
-class Run:
+class TaskRun:
     """A task at work: it runs its settings one by one and hands over rows as they are finished."""
 
     def __init__(
-        self, task: Task, jobs: int | None, watch: Watch, last: LastTrace | None = None
+        self, task: Task, jobs: int | None, watch: Watch, held: _engine.HeldTraces
     ) -> None:
         self._task = task
-        self._last = last or LastTrace()
         self._jobs = jobs
         self._watch = watch
+        self._held = held
+        self._trace: _engine.HeldTrace | None = None
         self.notes: list[str] = []
-        self._source = task.source(task.scratch)
-        self._prepared: _engine.PreparedTrace | None = None
-        self._counted: dict[int, Mapping[str, Any]] = {}
 
-    def read_beside(self, task: Task) -> None:
+    def read_ahead(self, task: Task) -> None:
         """Begin to read the trace of the next task, if there is memory for two."""
-        reading = _Reading.of(task)
-        if task.layout.depends_on_footprint and reading.policies:
-            source = task.source(task.scratch)
-            self._last.read_beside(
-                reading, lambda present, watch: reading.read_beside(present, source, watch)
-            )
+        if task.layout.depends_on_footprint:
+            self._held.read_ahead(*task.reading())
 
     def with_kept(self, more: Iterable[Key]) -> Task:
         """Go on with a task that has more cells; the task."""
         self._task = replace(self._task, kept=self._task.kept | frozenset(more))
         return self._task
 
-    def cells(self, setting: int) -> list[Cell]:
+    def plan(self, setting: int) -> Plan:
         """Return all cells of a setting; the trace is read if they depend on it."""
         layout, options = self._task.layout, self._task.settings[setting]
         if not layout.depends_on_footprint:
-            return layout.cells(options, None)
-        read = self._read(options)
-        return layout.cells(options, read["footprint_pages"])
+            return layout.plan(options)
+        return layout.plan(options, self._read(options)["footprint_pages"])
 
-    def setting(self, setting: int, on_cells: OnCells, known: Known) -> None:
+    def setting(self, setting: int, plan: Plan, on_rows: OnRows, known: Known) -> None:
         """Compute the cells of a setting that are not kept."""
-        options = self._task.settings[setting]
-        missing = self._task.missing(self.cells(setting))
-        keep = partial(self._keep, missing, on_cells)
+        options, study = self._task.settings[setting], self._task.layout.study
+        missing = self._task.missing(plan.cells)
+        sizes: set[int] = {cell["frames"] for cell in missing if "frames" in cell}
+
+        def keep(finished: Iterable[tuple[Mapping[str, Any], Row]]) -> None:
+            rows = [self._kept(key, row) for key, row in finished]
+            sizes.update(row["frames"] for row in rows if "frames" in row)
+            on_rows(rows)
+
+        told = {"cells": missing, "on_rows": keep}
+        run = partial(study.engine, jobs=self._jobs, watch=self._watch, **told)
         if self._task.layout.depends_on_footprint:
-            self._simulate(options, missing, keep, known)
+            # Facts that are known before the cells run are kept with the first of them.
+            traces = [self._facts(self._read(options), options)]
+            known({"traces": traces, **plan.facts, **self._windows(options, sizes)})
+            if missing:
+                run([], options, held=self._trace)
             return
-        study = self._task.layout.study
-        rows: list[dict[str, Any]] = []
-
-        def keep_and_remember(finished: Iterable[tuple[int, dict[str, Any]]]) -> None:
-            finished = list(finished)
-            rows.extend(row for _, row in finished)
-            keep(finished)
-
-        result = study.engine(
-            [self._source],
-            options,
-            jobs=self._jobs,
-            watch=self._watch,
-            cells=[cell.place for cell in missing],
-            on_rows=keep_and_remember,
-        )
-        (read,) = result["traces"]
+        result = run([self._task.source()], options)
+        [read] = result["traces"]
         self._check(read)
         known(
             {
-                "traces": [self._facts(read, _page_bytes(options, result))],
+                "traces": [self._facts(read, options, result)],
                 study.devices: result[study.devices],
                 study.contenders: result[study.contenders],
-                **self._windows(options, {row["frames"] for row in rows if "frames" in row}),
+                **self._windows(options, sizes),
             }
         )
 
-    def _keep(
-        self,
-        missing: Sequence[Cell],
-        on_cells: OnCells,
-        finished: Iterable[tuple[int, dict[str, Any]]],
-    ) -> None:
-        """The engine tells of cells by position, of all or of the missing ones."""
-        task = self._task
-        by_place = {cell.place: cell for cell in missing}
-        done = []
-        for position, row in finished:
-            is_of_all = not task.layout.depends_on_footprint
-            cell = by_place[position] if is_of_all else missing[position]
-            own = {"trace": task.trace, "version": _engine.__version__}
-            planned = cell.key.get("policy_resolved")
-            if planned is not None and row.get("policy_resolved", planned) != planned:
-                raise ClockhandError(
-                    f"{planned}: its source changed while it ran; run the command again"
-                )
-            interval = {"interval": row.get("interval")}
-            done.append((cell, {**row, **task.key(cell), **interval, **own}))
-        on_cells(done)
-
-    def _simulate(
-        self,
-        options: Options,
-        missing: Sequence[Cell],
-        keep: Callable[..., None],
-        known: Known,
-    ) -> None:
-        read = self._read(options)
-        plan = _engine.plan_cells(options, footprint_pages=read["footprint_pages"])
-        # Facts that are known before the cells run are kept with the first of them.
-        known(
-            {
-                "traces": [self._facts(read, int(options["page_size"]))],
-                "devices": [plan["device"]],
-                "policies": plan["policies"],
-                **self._windows(options, {cell.key["frames"] for cell in missing}),
-            }
-        )
-        if not missing:
-            return
-        places = [cell.place for cell in missing]
-        if options["sample"] is not None:
-            # Samples are small: they are kept in memory, whatever there is for whole traces.
-            _engine.simulate_sampled(
-                self._task.source(None),
-                places,
-                options,
-                jobs=self._jobs,
-                on_rows=keep,
-                watch=self._watch,
+    def _kept(self, key: Mapping[str, Any], row: Row) -> Row:
+        """A row as a dataset has it."""
+        planned = key.get("policy_resolved")
+        if planned is not None and row.get("policy_resolved", planned) != planned:
+            raise ClockhandError(
+                f"{planned}: its source changed while it ran; run the command again"
             )
-        else:
-            assert self._prepared is not None
-            self._prepared.simulate(
-                places, options, jobs=self._jobs, on_rows=keep, watch=self._watch
-            )
+        own = {"interval": row.get("interval"), "version": _engine.__version__}
+        return {**row, **self._task.columns(key), **own, "trace": self._task.trace}
 
     def _windows(self, options: Options, frames: Collection[int]) -> dict[str, Any]:
         """The windows of CFLRU that are predicted for memory sizes, if the study wants them."""
@@ -405,36 +307,25 @@ class Run:
         is_in_memory = self._task.scratch is None and options.get("sample") is None
         if not self._task.layout.study.predicts_windows or not is_in_memory:
             return {}
+        source = self._task.source()
         cells = [
-            {"trace": self._source.name, "policy": policy, "frames": size}
+            {"trace": source.name, "policy": policy, "frames": size}
             for size in sorted(frames)
             for policy in options["policy"]
         ]
         page_bytes = _engine.parse_page_bytes(str(options["page_size"]))
-        windows = predicted_windows([self._source], cells, page_bytes, options["device"])
+        windows = predicted_windows([source], cells, page_bytes, options["device"])
         named = [{**window, "trace": self._task.trace} for window in windows]
         return {"predicted_windows": named} if named else {}
 
     def _read(self, options: Options) -> Mapping[str, Any]:
         """The trace at a setting's page size. It is read once for all settings; for samples its
         pages are only counted."""
-        if options["sample"] is not None:
-            return self._count(int(options["page_size"]))
-        if self._prepared is None:
-            reading = _Reading.of(self._task)
-            self._prepared = self._last.get(
-                reading, lambda: reading.read(self._source, self._watch), self._watch
-            )
-            self._check(self._prepared.traces[0])
-        at = {facts["page_bytes"]: facts for facts in self._prepared.traces}
-        return at[int(options["page_size"])]
-
-    def _count(self, page_bytes: int) -> Mapping[str, Any]:
-        if page_bytes not in self._counted:
-            counted = _engine.count_trace(self._task.source(None), page_bytes, self._watch)
-            self._check(counted)
-            self._counted[page_bytes] = counted
-        return self._counted[page_bytes]
+        if self._trace is None:
+            self._trace = self._held.read(*self._task.reading(), self._watch)
+        read = self._trace.facts(options, self._watch)
+        self._check(read)
+        return read
 
     def _check(self, read: Mapping[str, Any]) -> None:
         """Refuse a trace that is not the task's any more; report its notes once."""
@@ -444,13 +335,14 @@ class Run:
         if not self.notes:
             self.notes += [f"{task.trace}: {note}" for note in reading_notes(read)]
 
-    def _facts(self, read: Mapping[str, Any], page_bytes: int) -> dict[str, Any]:
+    def _facts(
+        self, read: Mapping[str, Any], options: Options, result: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """What a report says of the trace, whose pages are those of the first size or drive."""
+        size = options.get("page_size")
+        if size is None:
+            assert result is not None, "drives have pages where options have none"
+            page_bytes = int(result["ssds"][0]["page_bytes"])
+        else:
+            page_bytes = _engine.parse_page_bytes(size if isinstance(size, str) else size[0])
         return {**trace_facts(read, page_bytes), "name": self._task.trace}
-
-
-def _page_bytes(options: Options, result: Mapping[str, Any]) -> int:
-    """The bytes of the pages that facts about a trace count: those of the first size or drive."""
-    size = options.get("page_size")
-    if size is None:
-        return int(result["ssds"][0]["page_bytes"])
-    return _engine.parse_page_bytes(size if isinstance(size, str) else size[0])

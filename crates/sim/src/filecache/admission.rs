@@ -7,7 +7,7 @@ use clockhand_policy::{Frames, Memory, Op, PageId};
 use super::history::History;
 use super::sketch::Sketch;
 use crate::SimError;
-use crate::intervals::Grows;
+use crate::replay::Admission;
 
 /// A rule of admission, as a cell of the grid has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,53 +92,6 @@ impl SecondTouch {
         format!(
             "second-touch:admit_after={admit_after},history={history},forget_on_admit={forget_on_admit}"
         )
-    }
-}
-
-/// What decides on admission to a memory.
-pub(crate) trait Admission {
-    /// False if it admits every page.
-    const REFUSES: bool;
-    /// True if it needs every reference and every miss, one by one.
-    const HEARS_MISSES: bool;
-    /// What it counts.
-    type Seen: Grows;
-
-    /// What it has counted.
-    fn seen(&self) -> Self::Seen;
-
-    /// A reference to a block, before it is known whether the block is in the cache.
-    fn referenced(&mut self, block: PageId);
-    /// The block is in the cache.
-    fn hit(&mut self, block: PageId);
-    /// The block is not in the cache: whether it may enter. Asked once for each miss.
-    fn admits<P: PagePolicy>(&mut self, block: PageId, op: Op, memory: &Memory<P>) -> bool;
-    /// The last reference has missed, and its block was admitted or not.
-    #[inline]
-    fn missed(&mut self, op: Op, is_admitted: bool) {
-        let _ = (op, is_admitted);
-    }
-}
-
-/// Every miss enters; costs nothing.
-pub(crate) struct Everything;
-
-impl Admission for Everything {
-    const REFUSES: bool = false;
-    const HEARS_MISSES: bool = false;
-    type Seen = ();
-
-    fn seen(&self) {}
-
-    #[inline]
-    fn referenced(&mut self, _: PageId) {}
-
-    #[inline]
-    fn hit(&mut self, _: PageId) {}
-
-    #[inline]
-    fn admits<P: PagePolicy>(&mut self, _: PageId, _: Op, _: &Memory<P>) -> bool {
-        true
     }
 }
 

@@ -6,8 +6,8 @@ use clockhand_policy::{Memory, Op, PageId};
 use clockhand_trace::SharedRequests;
 use rustc_hash::FxHashMap;
 
-use super::admission::Admission;
 use crate::intervals::grows;
+use crate::replay::Admission;
 
 /// Which of the blocks that missed were moved by the request of another one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use clockhand_policy::catalog::{Kind, PolicySpec, ResolvedPolicy};
 use clockhand_trace::{Folding, Numbering, ReadReport, SharedRequests};
 use rustc_hash::FxHashMap;
 
-use super::admission::{AdmissionRule, Everything, Selective};
+use super::admission::{AdmissionRule, Selective};
 use super::asked::{Asked, AskedOfLru, Asking, Requests};
 use super::bound::Bound;
 use super::cost::{Writes, rounded};
@@ -15,9 +15,9 @@ use super::future::Future;
 use super::prices::{PricedDevice, Prices};
 use super::{Caching, FileCacheExperiment, FileCacheRow, block_keys};
 use crate::intervals::{Cuts, Noted, Notes, Part, Rows};
-use crate::replay::{Cell, first_op};
+use crate::replay::{Cell, Everything, first_op};
 use crate::stack_distance::{LRU, LruCounts, PASS_REPLAYS};
-use crate::study::Study;
+use crate::study::{Cells, Study};
 use crate::views::{Views, Wanted, folding_for, read_at, read_with_requests};
 use crate::{Counts, Progress, ReplayOptions, SimError, TraceInput};
 
@@ -109,27 +109,7 @@ impl<'a> Study for FileCacheStudy<'a> {
     }
 
     fn cells(&self, sizes: &Vec<AtSize>) -> Result<Vec<FileCacheCell<'a>>, SimError> {
-        let mut cells = Vec::new();
-        for (size, (at, prices)) in sizes.iter().zip(&self.prices.at).enumerate() {
-            let footprint = at.views.trace.footprint_pages;
-            for capacity in &self.experiment.capacities {
-                let capacity = capacity.blocks(footprint, prices.block_bytes);
-                for contestant in self.contestants {
-                    let cell = |device, cached| FileCacheCell { size, capacity, device, cached };
-                    let Caching::Policy(policy) = contestant else {
-                        cells.extend(prices.devices.iter().map(|device| cell(device, None)));
-                        continue;
-                    };
-                    for &rule in &self.experiment.admissions {
-                        for device in &prices.devices {
-                            let cached = self.cached(policy, rule, device, capacity)?;
-                            cells.push(cell(device, Some(cached)));
-                        }
-                    }
-                }
-            }
-        }
-        Ok(cells)
+        self.experiment.points().iter().map(|point| self.cell(sizes, point)).collect()
     }
 
     /// Cells that differ in the device alone share a replay; those of LRU share a pass where it is worth it.
@@ -219,6 +199,24 @@ fn is_pass(task: &[&FileCacheCell<'_>]) -> bool {
 }
 
 impl<'a> FileCacheStudy<'a> {
+    fn cell(&self, sizes: &[AtSize], point: &[usize]) -> Result<FileCacheCell<'a>, SimError> {
+        let &[size, capacity, policy, rule, device] = point else {
+            unreachable!("the grid has five dimensions")
+        };
+        let prices = &self.prices.at[size];
+        let footprint = sizes[size].views.trace.footprint_pages;
+        let capacity = self.experiment.capacities[capacity].blocks(footprint, prices.block_bytes);
+        let device = &prices.devices[device];
+        let cached = match &self.contestants[policy] {
+            Caching::Policy(policy) => {
+                let rule = self.experiment.admissions[rule];
+                Some(self.cached(policy, rule, device, capacity)?)
+            }
+            Caching::Bound => None,
+        };
+        Ok(FileCacheCell { size, capacity, device, cached })
+    }
+
     fn options(&self) -> ReplayOptions {
         ReplayOptions { flush_at_end: self.experiment.flush_at_end, ..ReplayOptions::default() }
     }

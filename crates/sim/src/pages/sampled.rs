@@ -15,23 +15,22 @@ mod reading;
 
 use clockhand_quantity::{Text, option};
 use std::fmt;
-use std::num::NonZeroU32;
 
 use clockhand_policy::catalog::{Kind, PolicySpec};
 use clockhand_trace::Folding;
 
 use super::row::RowsOf;
-use super::{Experiment, Outcome, PagesCell, Row, frames_of_policy};
+use super::{Experiment, FinishedCell, PagesCell, cells_of, frames_of_policy};
 use crate::intervals::{Cuts, Part};
-use crate::memory_size::check_reserve;
 use crate::pricing::Pricing;
 use crate::replay::Cell;
 use crate::sample::Sample;
-use crate::study::{Means, OnFinished, Selection, Study, run_cells};
+use crate::study::{Means, Selection, Study, run_cells};
 use crate::views::{folding_for, foldings};
 use crate::{Contestant, Progress, ReadTrace, SimError, TraceInput};
 use estimate::{Replica, Replicas, estimated};
-use reading::{Replicate, SampledTrace, count, read};
+pub(super) use reading::count;
+use reading::{Replicate, SampledTrace, read};
 
 /// Samples of a cell, each with a hash function of its own.
 pub(super) const REPLICATES: u32 = 8;
@@ -86,86 +85,19 @@ impl fmt::Display for PagesSample {
     }
 }
 
-/// Runs an experiment on samples.
-pub(super) fn simulate(
-    experiment: &Experiment,
-    sample: PagesSample,
-    progress: &Progress,
-) -> Result<Outcome, SimError> {
-    let samples = Samples::new(experiment, None, &|_, _| ())?;
-    let (mut rows, mut traces) = (Vec::new(), Vec::new());
-    for input in &experiment.traces {
-        let (trace, of_trace) = samples.rows(input, sample, progress)?;
-        rows.extend(of_trace);
-        traces.push(trace);
-    }
-    let Pricing { device, page_cost, .. } = samples.pricing;
-    let (intervals, gauges) = (Vec::new(), Vec::new());
-    Ok(Outcome { rows, intervals, gauges, traces, device, page_cost })
-}
-
-/// Runs cells of an experiment on samples of one trace; the experiment's own traces and sizes are not looked at. Each
-/// cell is a policy, by its position among the experiment's, and a number of frames. `on_finished` gets each row at once,
-/// with its cell's position, from any thread and in any order.
-///
-/// # Errors
-///
-/// The experiment has no sample, or one that tells nothing of such cells; the trace cannot be read, or
-/// [`SimError::Interrupted`]; rows reported before stay true.
-pub fn simulate_sampled(
-    experiment: &Experiment,
-    input: &TraceInput,
-    cells: &[(usize, NonZeroU32)],
-    progress: &Progress,
-    on_finished: OnFinished<'_, Row>,
-) -> Result<ReadTrace, SimError> {
-    let sample = experiment.sample.ok_or_else(|| {
-        SimError::usage(
-            "no sample is given",
-            Text::from("add one such as ") + option("sample") + " 1%",
-        )
-    })?;
-    let chosen = |&(policy, frames): &(usize, NonZeroU32)| PagesCell {
-        frames: frames.get(),
-        contestant: &experiment.policies[policy],
-    };
-    let cells: Vec<PagesCell<'_>> = cells.iter().map(chosen).collect();
-    check_reserve(experiment.reserve, cells.iter().map(|cell| cell.frames))?;
-    let (trace, _) =
-        Samples::new(experiment, Some(&cells), on_finished)?.rows(input, sample, progress)?;
-    Ok(trace)
-}
-
-/// Says what a trace is at a page size, without keeping anything of it.
-///
-/// # Errors
-///
-/// The trace cannot be read, or [`SimError::Interrupted`].
-pub fn count_trace(
-    input: &TraceInput,
-    page_bytes: u64,
-    progress: &Progress,
-) -> Result<ReadTrace, SimError> {
-    count(input, page_bytes, progress)
-}
+/// What a trace is, and its selected cells.
+type Found = (ReadTrace, Vec<FinishedCell>);
 
 /// What all samples of an experiment share.
-struct Samples<'a> {
+pub(super) struct Samples<'a> {
     experiment: &'a Experiment,
+    sample: PagesSample,
     pricing: Pricing,
     foldings: Vec<Folding>,
-    /// The cells of each trace; those of the experiment if `None`.
-    cells: Option<&'a [PagesCell<'a>]>,
-    on_finished: OnFinished<'a, Row>,
 }
 
 impl<'a> Samples<'a> {
-    fn new(
-        experiment: &'a Experiment,
-        cells: Option<&'a [PagesCell<'a>]>,
-        on_finished: OnFinished<'a, Row>,
-    ) -> Result<Self, SimError> {
-        check(experiment)?;
+    pub(super) fn new(experiment: &'a Experiment, sample: PagesSample) -> Result<Self, SimError> {
         let pricing = Pricing::new(&experiment.device, experiment.page_bytes)?;
         let foldings = foldings(&experiment.policies, pricing.device_ratio)?;
         // A period of a sample has fewer references, how many is known at the end: single references suit all periods.
@@ -175,72 +107,74 @@ impl<'a> Samples<'a> {
         };
         let mut foldings: Vec<Folding> = foldings.iter().map(folded).collect();
         foldings.dedup();
-        Ok(Samples { experiment, pricing, foldings, cells, on_finished })
+        Ok(Samples { experiment, sample, pricing, foldings })
     }
 
     fn at(&self, rate: f64) -> SampledStudy<'_> {
-        let Samples { experiment, pricing, foldings, cells, .. } = self;
-        SampledStudy { experiment, pricing, foldings, cells: *cells, rate }
+        let Samples { experiment, pricing, foldings, .. } = self;
+        SampledStudy { experiment, pricing, foldings, rate }
     }
 
-    /// The rows of a trace, which the caller's callback receives too.
-    fn rows(
+    /// Runs the selected cells on samples of a trace.
+    pub(super) fn run(
         &self,
         input: &TraceInput,
-        sample: PagesSample,
+        selection: &Selection<'_, FinishedCell>,
         progress: &Progress,
-    ) -> Result<(ReadTrace, Vec<Row>), SimError> {
+    ) -> Result<Found, SimError> {
+        let sample = self.sample;
         match sample {
             PagesSample::Fixed(Sample::Rate(rate)) => {
-                self.at(rate).rows(input, sample, progress, self.on_finished)
+                self.at(rate).run_trace(input, sample, selection, progress)
             }
             PagesSample::Fixed(Sample::Pages(pages)) => {
                 check_can_be_read_again(input, sample)?;
                 let whole = count(input, self.experiment.page_bytes, progress)?;
                 let rate = f64::from(pages) / f64::from(whole.footprint_pages);
-                self.at(rate.min(1.0)).rows(input, sample, progress, self.on_finished)
+                self.at(rate.min(1.0)).run_trace(input, sample, selection, progress)
             }
             PagesSample::Below(error) => {
                 check_can_be_read_again(input, sample)?;
-                self.rows_below(input, error, progress)
+                self.run_below(input, error, selection, progress)
             }
         }
     }
 
-    /// The rows of a trace, each cell with the least rate that makes its error small enough.
-    fn rows_below(
+    /// The cells of a trace, each with the least rate that makes its error small enough.
+    fn run_below(
         &self,
         input: &TraceInput,
         error: f64,
+        selection: &Selection<'_, FinishedCell>,
         progress: &Progress,
-    ) -> Result<(ReadTrace, Vec<Row>), SimError> {
+    ) -> Result<Found, SimError> {
         let trace = count(input, self.experiment.page_bytes, progress)?;
-        let whole = self.at(1.0);
-        let cells = whole.cells_of(&trace)?;
-        let mut rows: Vec<Option<Row>> = vec![None; cells.len()];
+        let cells = cells_of(self.experiment, trace.footprint_pages)?;
+        let mut found: Vec<Option<FinishedCell>> = vec![None; cells.len()];
         for rate in RATES.into_iter().chain([1.0]) {
             let study = self.at(rate);
             let is_wanted = |position: &usize| {
-                rows[*position].is_none() && study.is_enough(&trace, &cells[*position])
+                found[*position].is_none() && study.is_enough(&trace, &cells[*position])
             };
-            let positions: Vec<usize> = (0..cells.len()).filter(is_wanted).collect();
+            let positions: Vec<usize> =
+                selection.positions(cells.len())?.filter(is_wanted).collect();
             if positions.is_empty() {
                 continue;
             }
             let sampled = study.prepare(input, progress)?;
             check_unchanged(&trace, &sampled.trace)?;
-            let wanted: Vec<PagesCell<'_>> =
-                positions.iter().map(|&position| cells[position]).collect();
-            let found = study.run_all(&sampled, &wanted, progress, &|_, _| ())?;
-            for (position, row) in positions.into_iter().zip(found) {
+            let wanted = Selection { cells: Some(&positions), on_finished: &|_, _| () };
+            let estimates = study.run_cells(&sampled, &cells, &wanted, progress)?;
+            for (position, cell) in positions.into_iter().zip(estimates) {
+                let row = &cell.rows.row;
                 let standard_error = row.io_time_us_standard_error.unwrap_or(0.0);
                 if rate >= 1.0 || standard_error <= error * row.io_time_us {
-                    (self.on_finished)(position, &row);
-                    rows[position] = Some(row);
+                    (selection.on_finished)(position, &cell);
+                    found[position] = Some(cell);
                 }
             }
         }
-        Ok((trace, rows.into_iter().flatten().collect()))
+        Ok((trace, found.into_iter().flatten().collect()))
     }
 }
 
@@ -305,46 +239,39 @@ struct SampledStudy<'a> {
     experiment: &'a Experiment,
     pricing: &'a Pricing,
     foldings: &'a [Folding],
-    cells: Option<&'a [PagesCell<'a>]>,
     rate: f64,
 }
 
 impl<'a> SampledStudy<'a> {
-    /// The rows of a trace; a cell that is too small is refused.
-    fn rows(
+    /// Runs the selected cells of a trace; one that is too small is refused.
+    fn run_trace(
         &self,
         input: &TraceInput,
         sample: PagesSample,
+        selection: &Selection<'_, FinishedCell>,
         progress: &Progress,
-        on_finished: OnFinished<'_, Row>,
-    ) -> Result<(ReadTrace, Vec<Row>), SimError> {
+    ) -> Result<Found, SimError> {
         let sampled = self.prepare(input, progress)?;
         let cells = self.cells(&sampled)?;
-        let smallest = cells.iter().min_by_key(|cell| cell.frames).expect("there are cells");
-        if !self.is_enough(&sampled.trace, smallest) {
+        let selected = selection.positions(cells.len())?.map(|position| &cells[position]);
+        if let Some(smallest) = selected.min_by_key(|cell| cell.frames)
+            && !self.is_enough(&sampled.trace, smallest)
+        {
             return Err(self.too_small(&sampled.trace, smallest, sample));
         }
-        let rows = self.run_all(&sampled, &cells, progress, on_finished)?;
-        Ok((sampled.trace, rows))
+        let finished = self.run_cells(&sampled, &cells, selection, progress)?;
+        Ok((sampled.trace, finished))
     }
 
-    fn run_all(
+    fn run_cells(
         &self,
         sampled: &SampledTrace,
         cells: &[PagesCell<'a>],
+        selection: &Selection<'_, FinishedCell>,
         progress: &Progress,
-        on_finished: OnFinished<'_, Row>,
-    ) -> Result<Vec<Row>, SimError> {
-        let selection = Selection { cells: None, on_finished };
+    ) -> Result<Vec<FinishedCell>, SimError> {
         let means = Means { jobs: self.experiment.jobs, memory_bytes: u64::MAX, progress };
-        run_cells(self, sampled, cells, means, &selection)
-    }
-
-    fn cells_of(&self, trace: &ReadTrace) -> Result<Vec<PagesCell<'a>>, SimError> {
-        match self.cells {
-            Some(chosen) => Ok(chosen.to_vec()),
-            None => super::cells_of(self.experiment, trace.footprint_pages),
-        }
+        run_cells(self, sampled, cells, means, selection)
     }
 
     /// Frames of a cell that a policy can use: more than there are pages change nothing.
@@ -427,14 +354,14 @@ fn scaled_frames(frames: u32, of_sample: u64, of_trace: u64, number: u64) -> u32
 impl<'a> Study for SampledStudy<'a> {
     type Prepared = SampledTrace;
     type Cell = PagesCell<'a>;
-    type Finished = Row;
+    type Finished = FinishedCell;
 
     fn prepare(&self, input: &TraceInput, progress: &Progress) -> Result<SampledTrace, SimError> {
         read(input, self.experiment, self.foldings, self.rate, progress)
     }
 
     fn cells(&self, sampled: &SampledTrace) -> Result<Vec<PagesCell<'a>>, SimError> {
-        self.cells_of(&sampled.trace)
+        cells_of(self.experiment, sampled.trace.footprint_pages)
     }
 
     fn steps(&self, sampled: &SampledTrace, _task: &[&PagesCell<'a>]) -> u64 {
@@ -446,7 +373,7 @@ impl<'a> Study for SampledStudy<'a> {
         sampled: &SampledTrace,
         task: &[&PagesCell<'a>],
         progress: &Progress,
-    ) -> Result<Vec<Row>, SimError> {
+    ) -> Result<Vec<FinishedCell>, SimError> {
         let rows = RowsOf {
             experiment: self.experiment,
             pricing: self.pricing,
@@ -469,7 +396,7 @@ impl<'a> Study for SampledStudy<'a> {
             let replicas = Replicas { whole, halves: replicas_of(&sampled.halves)? };
             let resolved = policy.resolve(frames, self.pricing.device_ratio)?.to_string();
             let named = (cell.frames, policy.written(), resolved);
-            Ok(estimated(&rows, named, policy.entry().kind, &replicas, self.rate))
+            Ok(estimated(&rows, named, policy.entry().kind, &replicas, self.rate).into())
         };
         task.iter().map(row_of).collect()
     }

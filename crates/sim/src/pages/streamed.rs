@@ -15,6 +15,7 @@ use clockhand_trace::{PageViewBuilder, RunStream};
 use super::row::RowsOf;
 use super::{Experiment, PagesStudy, frames_of_policy};
 use crate::intervals::Part;
+use crate::pricing::Pricing;
 use crate::replay::{Cell, Runs};
 use crate::study::ReadTrace;
 use crate::views::{counted_trace, folding_for};
@@ -43,62 +44,65 @@ impl Visitor for CanBegin {
 pub(super) struct StreamedCell<'a> {
     experiment: &'a Experiment,
     input: &'a TraceInput,
-    policy: &'a PolicySpec,
+    policy: PolicySpec,
+    resolved: ResolvedPolicy,
     /// All of the memory, the reserve among them.
     frames: u32,
 }
 
-/// The cell of the experiment, if it is the only one and can be replayed while its trace is read.
-pub(super) fn cell_of(experiment: &Experiment) -> Option<StreamedCell<'_>> {
-    let ([input], [Contestant::Policy(policy)], [size]) =
-        (&*experiment.traces, &*experiment.policies, &*experiment.sizes)
-    else {
-        return None;
-    };
-    let threads =
-        experiment.jobs.or_else(|| thread::available_parallelism().ok().map(NonZeroUsize::get));
-    let depends_on_trace = matches!(size, MemorySize::Share { .. });
-    let is_kept = input.scratch().1.is_some()
-        || experiment.observation.is_some()
-        || !experiment.intervals.is_off();
-    if threads.is_none_or(|threads| threads < 2) || depends_on_trace || is_kept {
-        return None;
+impl<'a> StreamedCell<'a> {
+    /// The cell of the experiment, if it is the only one and can be replayed while its trace is read.
+    pub(super) fn of(
+        experiment: &'a Experiment,
+        pricing: &Pricing,
+    ) -> Result<Option<Self>, SimError> {
+        let ([input], [Contestant::Policy(policy)], [size]) =
+            (&*experiment.traces, &*experiment.policies, &*experiment.sizes)
+        else {
+            return Ok(None);
+        };
+        let threads =
+            experiment.jobs.or_else(|| thread::available_parallelism().ok().map(NonZeroUsize::get));
+        let depends_on_trace = matches!(size, MemorySize::Share { .. });
+        let is_kept = input.scratch().1.is_some()
+            || experiment.observation.is_some()
+            || !experiment.intervals.is_off();
+        if threads.is_none_or(|threads| threads < 2) || depends_on_trace || is_kept {
+            return Ok(None);
+        }
+        let frames = size.frames(0, experiment.page_bytes);
+        let policy = policy.clone().with_seed(experiment.seed);
+        let policy_frames = frames_of_policy(experiment, frames);
+        let resolved = policy.resolve(policy_frames, pricing.device_ratio)?;
+        let can_begin = resolved.build(Size { frames: 1, pages: 1 }, CanBegin);
+        let cell = StreamedCell { experiment, input, policy, resolved, frames };
+        Ok(can_begin.then_some(cell))
     }
-    let frames = size.frames(0, experiment.page_bytes);
-    Some(StreamedCell { experiment, input, policy, frames })
-}
 
-impl StreamedCell<'_> {
-    /// Runs the cell; `None`, and nothing is read, if its policy cannot be replayed before the trace is known.
+    /// Runs the cell.
     pub(super) fn run(
         &self,
         study: &PagesStudy<'_>,
         progress: &Progress,
-    ) -> Result<Option<(ReadTrace, Row)>, SimError> {
-        let StreamedCell { experiment, input, .. } = *self;
-        let policy = self.policy.clone().with_seed(experiment.seed);
-        let policy_frames = frames_of_policy(experiment, self.frames);
-        let resolved = policy.resolve(policy_frames, study.pricing.device_ratio)?;
-        if !resolved.build(Size { frames: 1, pages: 1 }, CanBegin) {
-            return Ok(None);
-        }
-        let builder = PageViewBuilder::new(experiment.page_bytes, folding_for(&resolved))?;
+    ) -> Result<(ReadTrace, Row), SimError> {
+        let StreamedCell { experiment, input, policy, resolved, frames } = self;
+        let policy_frames = frames_of_policy(experiment, *frames);
+        let builder = PageViewBuilder::new(experiment.page_bytes, folding_for(resolved))?;
         let builder = builder.within(input.memory_limit_bytes());
         let (builder, runs) = builder.on_stream(policy_frames);
         let beside = progress.beside();
-        let replay = || self.replay(runs, &resolved, policy_frames, &beside);
+        let replay = || self.replay(runs, policy_frames, &beside);
         let (trace, counts) = read_beside(input, builder, progress, replay)?;
         let part = Part::whole(&trace);
         let rows = RowsOf { experiment, pricing: &study.pricing, part };
-        let row = rows.row_of_policy(self.frames, &policy, &resolved, counts);
-        Ok(Some((trace, row)))
+        let row = rows.row_of_policy(*frames, policy, resolved, counts);
+        Ok((trace, row))
     }
 
     /// Replays the runs as they come; a trace without any, and one that cannot be read, is an error elsewhere.
     fn replay(
         &self,
         mut runs: RunStream,
-        resolved: &ResolvedPolicy,
         frames: u32,
         progress: &Progress,
     ) -> Result<Counts, SimError> {
@@ -106,7 +110,7 @@ impl StreamedCell<'_> {
             return Ok(Counts::default());
         }
         let (runs, options) = (Runs::Stream(runs), self.experiment.options);
-        Cell { runs, next_use: None, frames, options, progress }.replay(resolved)
+        Cell { runs, next_use: None, frames, options, progress }.replay(&self.resolved)
     }
 }
 

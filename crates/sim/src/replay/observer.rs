@@ -5,8 +5,8 @@ use std::num::NonZeroU64;
 use clockhand_policy::page::PagePolicy;
 use clockhand_policy::{Frame, Memory, PageId, Step};
 
+use super::recording::Recording;
 use crate::intervals::Grows;
-use crate::watch::Recording;
 
 /// Observes a replay; the loop is compiled for each observer, so that not observing costs nothing.
 pub(super) trait Observer {

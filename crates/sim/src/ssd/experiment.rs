@@ -10,7 +10,7 @@ use super::placement::AddressMap;
 use super::timed::{LatencyRows, TimeDetail, TimedArrivals};
 use super::{Repeat, SsdRow};
 use crate::intervals::Intervals;
-use crate::study::{ReadTrace, check_given};
+use crate::study::{Cells, ReadTrace, check_given};
 use crate::{MemorySize, SimError, TraceInput};
 
 /// What to run. Rows come in the order trace, drive, buffer, arrivals, each as given, duplicates kept.
@@ -40,6 +40,13 @@ pub struct SsdExperiment {
     pub intervals: Intervals,
     /// Threads; all cores if `None`.
     pub jobs: Option<usize>,
+}
+
+impl Cells for SsdExperiment {
+    fn lengths(&self) -> Vec<usize> {
+        let arrivals = self.timing.as_ref().map_or(0, |timing| timing.arrivals.len());
+        vec![self.ssds.len(), self.buffers.len(), arrivals.max(1)]
+    }
 }
 
 /// Options of a timed run.

@@ -20,7 +20,7 @@ use super::replay::{Keeping, PageVisitor, Renewal, TierReplay};
 use super::{Contender, MigrationLimit, PromotionRule, TierExperiment, TierMemory, TierResult};
 use crate::intervals::{Noted, Part, Rows};
 use crate::pricing::{Pricing, policy_ratio};
-use crate::study::Study;
+use crate::study::{Cells, Study};
 use crate::{Progress, SimError, TraceInput};
 
 /// Profiles with their prices at each page size, and the storage below.
@@ -186,45 +186,37 @@ impl Study for TierStudy<'_> {
     }
 
     fn cells(&self, sizes: &Vec<AtSize>) -> Result<Vec<TierCell>, SimError> {
-        let mut cells = Vec::new();
-        for (size, at) in sizes.iter().enumerate() {
+        let cell = |point: &Vec<usize>| {
+            let &[size, fast, policy, promotion, profile] = &point[..] else {
+                unreachable!("the grid has five dimensions")
+            };
+            let at = &sizes[size];
             let footprint = at.views.trace.footprint_pages;
             let frames = |memory: TierMemory| memory.frames(footprint, at.page_bytes);
-            let slow_frames = self.experiment.slow.map(frames);
-            for &fast in &self.experiment.fast {
-                let fast_frames = frames(fast);
-                for (policy, contender) in self.policies.iter().enumerate() {
-                    let is_page = matches!(contender, Contender::Page(_));
-                    let promotions = if is_page { self.experiment.promotions.len() } else { 1 };
-                    for promotion in 0..promotions {
-                        for (profile, of_profile) in self.profiles.iter().enumerate() {
-                            let page_policy = match contender {
-                                Contender::Page(policy) => {
-                                    Some(policy.resolve(fast_frames.max(1), of_profile.ratio)?)
-                                }
-                                Contender::Tier(_) | Contender::Bound => None,
-                            };
-                            let resolved = match (&page_policy, contender) {
-                                (Some(policy), _) => policy.to_string(),
-                                (None, Contender::Tier(policy)) => policy.to_string(),
-                                (None, _) => "bound".to_owned(),
-                            };
-                            cells.push(TierCell {
-                                size,
-                                fast_frames,
-                                slow_frames,
-                                policy,
-                                page_policy,
-                                resolved,
-                                promotion: is_page.then_some(promotion),
-                                profile,
-                            });
-                        }
-                    }
+            let fast_frames = frames(self.experiment.fast[fast]);
+            let page_policy = match &self.policies[policy] {
+                Contender::Page(policy) => {
+                    Some(policy.resolve(fast_frames.max(1), self.profiles[profile].ratio)?)
                 }
-            }
-        }
-        Ok(cells)
+                Contender::Tier(_) | Contender::Bound => None,
+            };
+            let resolved = match (&page_policy, &self.policies[policy]) {
+                (Some(policy), _) => policy.to_string(),
+                (None, Contender::Tier(policy)) => policy.to_string(),
+                (None, _) => "bound".to_owned(),
+            };
+            Ok(TierCell {
+                size,
+                fast_frames,
+                slow_frames: self.experiment.slow.map(frames),
+                policy,
+                promotion: page_policy.is_some().then_some(promotion),
+                page_policy,
+                resolved,
+                profile,
+            })
+        };
+        self.experiment.points().iter().map(cell).collect()
     }
 
     /// Cells that differ in the profile alone share a replay, where the policy does not depend on it.

@@ -2,7 +2,8 @@
 
 use clockhand_policy::catalog::CATALOG;
 use clockhand_sim::{
-    Contestant, MemorySize, Observation, RequestTable, Row, SimError, TraceInput, plan_cells,
+    Contestant, Experiment, Given, MemorySize, Observation, Plan, RequestTable, Row, SimError,
+    TraceInput, plan_cells,
 };
 use proptest::prelude::*;
 
@@ -75,27 +76,31 @@ fn a_reserve_that_leaves_some_cell_no_frame_is_refused_with_the_smallest_cell() 
     assert_eq!((rows(&experiment)[0].frames, rows(&experiment)[0].reserve), (2, 1));
 }
 
+fn plan(experiment: &Experiment, footprint_pages: Option<u32>) -> Result<Plan, SimError> {
+    plan_cells(experiment, &Given::new(), footprint_pages)
+}
+
 #[test]
 fn what_can_be_known_of_a_reserve_is_said_before_a_trace_is_read() {
     let unread = TraceInput::file("no such trace");
     let mut experiment = experiment(vec![unread], &["clock"], &[8]);
     experiment.reserve = 8;
     assert!(matches!(refusal(&experiment), SimError::Usage(_)));
-    assert!(plan_cells(&experiment, None).is_err());
+    assert!(plan(&experiment, None).is_err());
     // A share may be as many frames as the footprint is large.
     experiment.sizes = vec![MemorySize::Share { numerator: 1, denominator: 100 }];
     assert!(matches!(refusal(&experiment), SimError::Trace(_)), "the trace's turn");
-    assert!(plan_cells(&experiment, None).is_ok());
-    assert!(plan_cells(&experiment, Some(899)).is_err());
-    assert_eq!(plan_cells(&experiment, Some(900)).expect("9 frames").cells[0].frames, 9);
+    assert!(plan(&experiment, None).is_ok());
+    assert!(plan(&experiment, Some(899)).is_err());
+    assert_eq!(plan(&experiment, Some(900)).expect("9 frames").cells[0].key["frames"], 9);
 }
 
 #[test]
 fn planned_cells_are_resolved_for_the_frames_that_the_reserve_leaves() {
     let mut experiment = experiment(Vec::new(), &[], &[24]);
     experiment.policies = contestants(["cflru-dynamic"]);
-    let step = |experiment: &clockhand_sim::Experiment| {
-        plan_cells(experiment, None).expect("it fits").cells[0].policy_resolved.clone()
+    let step = |experiment: &Experiment| {
+        plan(experiment, None).expect("it fits").cells[0].key["policy_resolved"].to_string()
     };
     // The default step is a sixteenth of the frames.
     assert!(step(&experiment).contains("step=1"), "{}", step(&experiment));

@@ -3,16 +3,50 @@
 //! Hashing takes a third as long as reading a binary trace. So once a file is longer than a few buffers a thread of its
 //! own hashes copies of them, which cost next to nothing.
 
+use std::fs::File;
+use std::io::Read;
 use std::panic::resume_unwind;
+use std::path::Path;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::{self, JoinHandle};
 
 use sha2::{Digest, Sha256};
 
+use crate::TraceError;
+
 /// Shorter files are not worth a thread.
 const BYTES_WITHOUT_THREAD: u64 = 1024 * 1024;
 /// The number of buffers that may wait to be hashed.
 const BUFFERS_AHEAD: usize = 4;
+
+/// Bytes that are read at once of a file that is only hashed.
+const HASHED_AT_ONCE: usize = 1024 * 1024;
+
+/// The digest of a file's stored bytes, as 64 hexadecimal digits.
+///
+/// # Errors
+///
+/// The file cannot be read.
+pub fn file_sha256_hex(path: &Path) -> Result<String, TraceError> {
+    let failed = |doing, byte, source| {
+        let file = path.display().to_string();
+        TraceError::Io { file, doing, byte, source }
+    };
+    let mut file = File::open(path).map_err(|error| failed("opening", 0, error))?;
+    let (mut digest, mut buffer) = (StoredDigest::new(), vec![0; HASHED_AT_ONCE]);
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok(hex(&digest.finish())),
+            Ok(length) => digest.update(&buffer[..length]),
+            Err(error) => return Err(failed("reading", digest.bytes, error)),
+        }
+    }
+}
+
+/// A digest as 64 hexadecimal digits.
+pub(crate) fn hex(digest: &[u8; 32]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
 
 /// Takes the stored bytes in order and gives their digest.
 pub(crate) struct StoredDigest {

@@ -9,7 +9,6 @@ import polars as pl
 from clockhand import _engine
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import ReportedRows
-from clockhand.studies.filecache.findings import BOUND
 from clockhand.study.calls import arguments, asks, in_python
 from clockhand.study.columns import schema
 from clockhand.study.facts import Facts
@@ -69,18 +68,11 @@ class FileCacheRun(ReportedRows):
         return figures | OVER_TIME.charts(self.intervals, self.facts)
 
 
-def _is_repeated(point: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
-    """The bound has one cell for all admissions."""
-    return bool(point["policy"] == BOUND and point["admission"] != options["admission"][0])
-
-
 FILE_CACHE = Study(
     name="filecache",
     command="filecache",
     made=lambda ran: FileCacheRun(ran.rows, ran.facts, ran.warnings, ran.cells),
-    grid=("page_size", "capacity", "policy", "admission", "device", "insert"),
     page_column="block_bytes",
-    repeats=_is_repeated,
 )
 
 

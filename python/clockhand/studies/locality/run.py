@@ -1,6 +1,6 @@
 """Locality: how a program uses its pages, separately for reads and writes."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -172,8 +172,8 @@ def _analysed(
     *,
     jobs: int | None,
     watch: Watch | None = None,
-    cells: Sequence[int] | None = None,
-    on_rows: Callable[[list[tuple[int, dict[str, Any]]]], None] | None = None,
+    cells: Sequence[Mapping[str, Any]] | None = None,
+    on_rows: Callable[[list[tuple[Mapping[str, Any], dict[str, Any]]]], None] | None = None,
     tables: Collection[str] = tuple(KINDS),
 ) -> dict[str, Any]:
     """Analyse traces one by one, as the engine's functions of other studies do: a cell for each.
@@ -207,7 +207,7 @@ def _analysed(
         traces.append({**result["trace"], "study_notes": notes})
         devices.append(result["device"])
     if on_rows is not None and cells:
-        on_rows(list(enumerate(rows)))
+        on_rows([(cells[0], row) for row in rows])
     facts = {"traces": traces, "devices": devices, "policies": []}
     return {"rows": rows, **facts, "parts": parts}
 
@@ -217,7 +217,6 @@ LOCALITY = Study(
     command="locality",
     own_engine=_analysed,
     made=Locality,
-    grid=(),
     contender=None,
     own_schema=of_dataset,
     beside=lists,

@@ -67,7 +67,6 @@ PAGE_CACHE = Study(
     name="pagecache",
     command="pagecache",
     made=lambda ran: PageCacheRun(ran.rows, ran.facts, ran.warnings, ran.cells),
-    grid=("frames|memory", "policy"),
     predicts_windows=True,
 )
 

@@ -262,15 +262,8 @@ class _Question:
     def plan(
         self, footprint_pages: int | None = None, policies: Sequence[str] = (BASELINE,)
     ) -> dict[str, Any]:
-        plan = _engine.plan_cells(
-            {
-                "policy": list(policies),
-                "frames": self.frames,
-                "memory": self.memory,
-                **self._setting(),
-            },
-            footprint_pages=footprint_pages,
-        )
+        asked = {"policy": list(policies), "frames": self.frames, "memory": self.memory}
+        plan = _engine.plan("pages", {**asked, **self._setting()}, footprint_pages=footprint_pages)
         if len(plan["cells"]) != len(policies):
             raise UsageError("a recommendation is for one memory size", "give one")
         return plan
@@ -278,8 +271,11 @@ class _Question:
     def _setting(self) -> dict[str, Any]:
         return {"page_size": str(self.page_bytes), "device": self.device}
 
-    def _wanted(self, policies: Iterable[str]) -> tuple[list[str], list[str], list[int], bool]:
-        return list(policies), [self.device], [self.page_bytes], False
+    def _read(
+        self, source: _engine.TraceSource, policies: Iterable[str], watch: Watch | None
+    ) -> _engine.HeldTrace:
+        setting = {"policy": list(policies), **self._setting()}
+        return _engine.HeldTraces().read(source.name, source, [setting], watch)
 
     def answer(
         self, source: _engine.TraceSource, candidates: Sequence[str], watch: Watch | None
@@ -293,14 +289,14 @@ class _Question:
         }
         contestants = dict.fromkeys([*names, *scaled[Fraction(1, 2)].values()])
         contestants |= dict.fromkeys(scaled[Fraction(2)].values())
-        prepared = _engine.PreparedTrace.read(source, self._wanted(contestants), watch)
-        [facts] = prepared.traces
-        asked = self.plan(facts["footprint_pages"])["cells"][0]["frames"]
+        held = self._read(source, contestants, watch)
+        facts = held.facts(self._setting())
+        asked = self.plan(facts["footprint_pages"])["cells"][0]["key"]["frames"]
         half, double = max(1, asked // 2), min(2 * asked, MAXIMUM_FRAMES)
         sizes = {ASKED: asked, HALF_MEMORY: half, DOUBLE_MEMORY: double}
-        cells = [(name, asked) for name in contestants]
-        cells += [(name, sizes[size]) for size in (HALF_MEMORY, DOUBLE_MEMORY) for name in names]
-        rows = self._run(prepared, cells, watch)
+        rows = self._run(held, contestants, [asked], watch)
+        others = [frames for frames in dict.fromkeys((half, double)) if frames != asked]
+        rows |= self._run(held, names, others, watch) if others else {}
         situations = [
             Situation(
                 size,
@@ -360,8 +356,7 @@ class _Question:
         first = requests // 2
 
         def of_part(name: str, part: _engine.TraceSource) -> Situation:
-            prepared = _engine.PreparedTrace.read(part, self._wanted(candidates), watch)
-            rows = self._run(prepared, [(policy, frames) for policy in candidates], watch)
+            rows = self._run(self._read(part, candidates, watch), candidates, [frames], watch)
             times_us = {policy: rows[policy, frames]["io_time_us"] for policy in candidates}
             return Situation(name, frames, 0.0, times_us)
 
@@ -384,24 +379,16 @@ class _Question:
 
     def _run(
         self,
-        prepared: _engine.PreparedTrace,
-        cells: Iterable[tuple[str, int]],
+        held: _engine.HeldTrace,
+        policies: Iterable[str],
+        frames: Iterable[int],
         watch: Watch | None,
     ) -> dict[tuple[str, int], dict[str, Any]]:
-        different = list(dict.fromkeys(cells))
-        rows: dict[tuple[str, int], dict[str, Any]] = {}
-
-        def keep(finished: list[tuple[int, dict[str, Any]]]) -> None:
-            rows.update((different[position], row) for position, row in finished)
-
-        prepared.simulate(
-            different,
-            self._setting(),
-            jobs=self.jobs,
-            on_rows=keep,
-            watch=watch,
-        )
-        return rows
+        """The row of each policy at each memory size."""
+        grid = {"policy": list(dict.fromkeys(policies)), "frames": ",".join(map(str, frames))}
+        options = {**grid, **self._setting()}
+        result = _engine.run("pages", [], options, jobs=self.jobs, watch=watch, held=held)
+        return {(row["policy"], row["frames"]): row for row in result["rows"]}
 
 
 def _with_cost_ratio(names: Iterable[str], ratio: Fraction) -> dict[str, str]:

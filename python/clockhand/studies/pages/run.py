@@ -129,7 +129,6 @@ PAGES = Study(
     command="simulate",
     own_engine=_simulated,
     made=Simulation,
-    grid=("frames|memory", "policy"),
     predicts_windows=True,
     result_of=_ungauged,
 )

@@ -33,7 +33,8 @@ class Planned:
         Raises:
             UsageError: one is unknown, or cannot drive real memory.
         """
-        plan = _engine.plan_cells(
+        plan = _engine.plan(
+            "pages",
             {
                 "policy": list(policies),
                 "frames": str(settings.frames),
@@ -50,7 +51,9 @@ class Planned:
                 raise UsageError(
                     option("policy") + f" {policy}: {_why_not(kind)}", "choose another"
                 )
-        resolved = {cell["policy"]: cell["policy_resolved"] for cell in plan["cells"]}
+        resolved = {
+            cell["named"]["policy"]: cell["key"]["policy_resolved"] for cell in plan["cells"]
+        }
         facts = [{**policy, "resolved": resolved[policy["name"]]} for policy in plan["policies"]]
         return cls(facts, plan["device"])
 

@@ -132,7 +132,6 @@ SSD = Study(
     name="ssd",
     command="ssd",
     made=_made,
-    grid=("ssd", "buffer", "arrivals"),
     contender="buffer",
     devices="ssds",
     label=lambda: FAMILY,

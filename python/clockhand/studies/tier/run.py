@@ -96,7 +96,6 @@ TIER = Study(
     name="tier",
     command="tier",
     made=_made,
-    grid=("page_size", "fast|fast_frames", "policy", "promote", "tiers"),
     beside=lambda: COURSE_SCHEMA,
     result_of=_courses,
 )

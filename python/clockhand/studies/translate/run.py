@@ -77,7 +77,6 @@ TRANSLATE = Study(
     name="translate",
     command="translate",
     made=lambda ran: Translation(ran.rows, ran.facts, ran.warnings, ran.cells),
-    grid=("page_size", "frames|memory", "policy", "tlb", "tlb2", "ratio|device"),
     completed=_with_storage,
 )
 

@@ -40,7 +40,7 @@ impl SampledTrace {
 }
 
 /// Says what a trace is without keeping anything of it.
-pub(super) fn count(
+pub(in crate::pages) fn count(
     input: &TraceInput,
     page_bytes: u64,
     progress: &Progress,
