@@ -278,7 +278,7 @@ class DatasetSource(Source):
         if self._contender is not None:
             rows = rows.filter(pl.col(self._contender).is_in(knobs.policies))
         if rows.is_empty():
-            raise UsageError("the dataset has no such cells; turn a knob back")
+            raise UsageError("the dataset has no such cells", "turn a knob back")
         made: Reported = reported(rows, self._facts, self._layout)
         return made
 

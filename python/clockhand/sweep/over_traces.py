@@ -123,7 +123,7 @@ class OverTraces(Reported):
         one = len(self.ranks) - 1
         if self._against is not None or one == len(self.pairs):
             return ""
-        return f", or {pairs_needed(one, ALPHA)} against one of them (--against)"
+        return f", or {pairs_needed(one, ALPHA)} if each is compared with one alone"
 
     def _undecided(self) -> list[str]:
         open_pairs = [pair for pair in self.pairs if not pair.is_shown]
