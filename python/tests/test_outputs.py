@@ -1,6 +1,7 @@
 """Outputs: whole or not at all, through links and into pipes, and never over what is read."""
 
 import inspect
+import json
 import os
 import resource
 import signal
@@ -301,3 +302,28 @@ def test_too_few_descriptors_are_told_before_anything_is_read(
     if code:
         assert_one_sentence(run)
         assert "raise `ulimit -n`" in run.err
+
+
+def test_what_a_run_reads_and_writes_is_a_trace(tmp_path: Path, clockhand: Clockhand) -> None:
+    (tmp_path / "app.trace").write_text(
+        "".join(f"{page * 4096:08x} {'RW'[page % 2]}\n" for page in (1, 2, 3, 1, 5, 2, 7))
+    )
+    words = ["simulate", "app.trace", "--policy", "clock", "--frames", "2", "--flush-at-end"]
+    run = clockhand(*words, "--io-log", "swap.iolog", "--format", "json")
+    assert run.code == 0, run.err
+    [row] = json.loads(run.out)
+    log = (tmp_path / "swap.iolog").read_text().splitlines()
+    assert log[:3] == ["fio version 2 iolog", "swap add", "swap open"]
+    counts = [sum(f" {word} " in line for line in log) for word in ("read", "write")]
+    assert counts == [row["read_ios"], row["write_ios"]]
+    ssd = clockhand("ssd", "swap.iolog", "--buffer", "lru:total=1", "--format", "json")
+    assert ssd.code == 0, ssd.err
+    assert json.loads(ssd.out)[0]["write_references"] == row["write_ios"]
+    for more, said in (
+        (["--policy", "lru"], "there are 2 policies; give one of each"),
+        (["--out", "swap.iolog"], "swap.iolog"),
+        (["--sample", "50%"], "leave out --sample"),
+    ):
+        refused = clockhand(*words, "--io-log", "swap.iolog", *more)
+        assert refused.code == 2 and said in refused.err
+        assert_one_sentence(refused)

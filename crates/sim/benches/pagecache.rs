@@ -54,6 +54,7 @@ fn replay(criterion: &mut Criterion) {
                 let policy = Contestant::parse(policy).expect("a policy");
                 let experiment = PageCacheExperiment {
                     intervals: clockhand_sim::Intervals::default(),
+                    io_log: None,
                     traces: vec![TraceInput::file(&path)],
                     policies: vec![policy; iterations as usize],
                     seed: 0,

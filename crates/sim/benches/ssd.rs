@@ -38,6 +38,7 @@ fn experiment(table: &Arc<RequestTable>, buffer: &str, copies: usize) -> SsdExpe
     let buffer = parse_buffer(buffer).expect("a write buffer");
     SsdExperiment {
         intervals: clockhand_sim::Intervals::default(),
+        io_log: None,
         traces: vec![TraceInput::Table { name: "writes".to_owned(), table: Arc::clone(table) }],
         buffers: vec![buffer; copies],
         ssds: vec![DRIVE.to_owned()],

@@ -36,6 +36,7 @@ mod contestant;
 mod error;
 mod filecache;
 mod intervals;
+mod io_log;
 mod locality;
 mod memory_size;
 mod next_use;

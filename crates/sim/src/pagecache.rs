@@ -7,6 +7,7 @@
 mod counts;
 mod dirty_files;
 mod future;
+mod log;
 mod options;
 mod read_ahead;
 mod replay;
@@ -32,10 +33,12 @@ pub use settings::PageCacheSettings;
 
 use crate::contestant::kind_word;
 use crate::intervals::{Arrivals, Cuts, Intervals, Part, Rows};
+use crate::io_log::check_one_cell;
 use crate::pricing::Pricing;
 use crate::study::{Cells, Selection, Study, check_given, run_study};
 use crate::{Contestant, MemorySize, Progress, ReadTrace, SimError, TraceInput};
 use future::Future;
+use log::LoggedPages;
 use replay::Cell;
 
 /// What to simulate. Rows come in the order trace, memory size, policy, each as given, duplicates kept.
@@ -59,6 +62,8 @@ pub struct PageCacheExperiment {
     pub options: PageCacheOptions,
     /// From where counts are taken, and whether for each interval too.
     pub intervals: Intervals,
+    /// Where every page is logged that is read or written; of one cell.
+    pub io_log: Option<String>,
     /// Threads; all cores if `None`.
     pub jobs: Option<usize>,
 }
@@ -175,6 +180,10 @@ struct PreparedEvents {
 impl<'a> PageCacheStudy<'a> {
     fn new(experiment: &'a PageCacheExperiment) -> Result<Self, SimError> {
         let policies = policies(experiment)?;
+        let PageCacheExperiment { traces, sizes, .. } = experiment;
+        let counts =
+            [("traces", traces.len()), ("policies", policies.len()), ("sizes", sizes.len())];
+        check_one_cell(experiment.io_log.is_some(), counts)?;
         let file_name = experiment.file_device.as_ref().unwrap_or(&experiment.device);
         let devices = Devices {
             anonymous: Pricing::new(&experiment.device, experiment.page_bytes)?,
@@ -254,7 +263,7 @@ fn read(
     let ahead_pages = experiment.options.read_ahead.file.map_or(0, |file| file.most_pages);
     let mut builder = EventViewBuilder::new(experiment.page_bytes, ahead_pages)?
         .within(input.memory_limit_bytes());
-    if !experiment.intervals.is_off() {
+    if !experiment.intervals.is_off() || experiment.io_log.is_some() {
         builder = builder.with_times();
     }
     let mut report = input.for_each_event_batch(progress, &mut |batch| {
@@ -329,7 +338,15 @@ impl PageCacheStudy<'_> {
         };
         let PreparedEvents { trace, view, cuts, .. } = prepared;
         let options = self.experiment.options;
-        let noted = Cell { view, future, frames, options, cuts, progress }.replay(&resolved)?;
+        let cell = Cell { view, future, frames, options, cuts, progress };
+        let noted = match &self.experiment.io_log {
+            None => cell.replay(&resolved)?,
+            Some(path) => {
+                let (noted, logged) = cell.watched(&resolved, LoggedPages::create(path, view)?)?;
+                logged.finish()?;
+                noted
+            }
+        };
         let row = |part: &Part<'_>, counts: &PageCacheCounts| {
             self.row(view, frames, &policy, resolved.to_string(), (part, counts))
         };

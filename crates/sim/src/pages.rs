@@ -15,7 +15,7 @@ use clockhand_quantity::{Text, option};
 use std::num::NonZeroU64;
 
 use clockhand_policy::catalog::{Kind, PolicySpec};
-use clockhand_trace::{Folding, PageView};
+use clockhand_trace::{Folding, Numbering, PageView};
 
 pub use bound::Bound;
 pub use bracket::Effort;
@@ -28,9 +28,10 @@ pub use sampled::PagesSample;
 
 use crate::contestant::kind_word;
 use crate::intervals::{Intervals, Part};
+use crate::io_log::{IoLog, check_one_cell};
 use crate::memory_size::check_reserve;
 use crate::pricing::Pricing;
-use crate::replay::Cell;
+use crate::replay::{Cell, PageLog};
 use crate::stack_distance::{LRU, LruCounts, PASS_REPLAYS};
 use crate::study::{Cells, Study, check_given};
 use crate::views::{Views, Wanted, folding_for, foldings, numbering, read_at};
@@ -66,11 +67,18 @@ pub struct Experiment {
     pub sample: Option<PagesSample>,
     /// From where counts are taken, and whether for each interval too.
     pub intervals: Intervals,
+    /// Where every page is logged that is read or written; of one cell.
+    pub io_log: Option<String>,
     /// Threads; all cores if `None`.
     pub jobs: Option<usize>,
 }
 
 impl Experiment {
+    /// Whether references to one page may be taken together: what begins or ends between them has to see each.
+    fn may_fold(&self) -> bool {
+        self.intervals.is_off() && self.io_log.is_none()
+    }
+
     /// The frames of each memory size on a trace of `footprint_pages` pages.
     pub(crate) fn frames(&self, footprint_pages: u32) -> impl Iterator<Item = u32> {
         self.sizes.iter().map(move |size| size.frames(footprint_pages, self.page_bytes))
@@ -101,6 +109,7 @@ fn check(experiment: &Experiment) -> Result<(), SimError> {
     if experiment.sample.is_some() {
         sampled::check(experiment)?;
     }
+    check_log(experiment)?;
     // A memory too small for the largest possible footprint is too small for every one.
     check_reserve(experiment.reserve, experiment.frames(PageView::LIMIT_PAGES))
 }
@@ -115,6 +124,21 @@ fn check_intervals(experiment: &Experiment) -> Result<(), SimError> {
         Some(end) => experiment.intervals.refuse(option("policy") + format!(" {}", end.written())),
         None => Ok(()),
     }
+}
+
+/// Refuses a log of several runs, and of what is no run of all references.
+fn check_log(experiment: &Experiment) -> Result<(), SimError> {
+    let Experiment { traces, policies, sizes, io_log, .. } = experiment;
+    let counts = [("traces", traces.len()), ("policies", policies.len()), ("sizes", sizes.len())];
+    check_one_cell(io_log.is_some(), counts)?;
+    let is_end = |contestant: &Contestant| !matches!(contestant, Contestant::Policy(_));
+    if io_log.is_some() && (experiment.sample.is_some() || policies.iter().any(is_end)) {
+        return Err(SimError::usage(
+            option("io-log") + " is of a policy on all pages",
+            Text::from("leave out ") + option("sample") + ", bound and opt-feasible",
+        ));
+    }
+    Ok(())
 }
 
 /// Most bytes of a cell per page of the trace: page table, ghosts, the tree of a pass.
@@ -175,14 +199,16 @@ impl<'a> Study for PagesStudy<'a> {
     fn prepare(&self, input: &TraceInput, progress: &Progress) -> Result<Views, SimError> {
         let (input, scratch) = input.scratch();
         self.check_scratch(scratch.is_some())?;
-        let Experiment { page_bytes, intervals, policies, .. } = self.experiment;
+        let Experiment { page_bytes, intervals, policies, io_log, .. } = self.experiment;
         let wanted = Wanted {
             page_sizes_bytes: &[*page_bytes],
             foldings: &self.foldings,
-            keeps_times: !intervals.is_off(),
+            keeps_times: !intervals.is_off() || io_log.is_some(),
             drops: false,
         };
-        let views = read_at(input, scratch, wanted, numbering(policies), progress)?;
+        // In a log a page's place is its number.
+        let numbering = if io_log.is_some() { Numbering::ByAddress } else { numbering(policies) };
+        let views = read_at(input, scratch, wanted, numbering, progress)?;
         Ok(views.into_iter().next().expect("one page size gives one entry"))
     }
 
@@ -252,7 +278,7 @@ impl<'a> Study for PagesStudy<'a> {
 impl<'a> PagesStudy<'a> {
     pub(crate) fn new(experiment: &'a Experiment) -> Result<Self, SimError> {
         let pricing = Pricing::new(&experiment.device, experiment.page_bytes)?;
-        let foldings = match experiment.intervals.is_off() {
+        let foldings = match experiment.may_fold() {
             true => foldings(&experiment.policies, pricing.device_ratio)?,
             false => vec![Folding::None],
         };
@@ -303,6 +329,17 @@ impl CellsOf<'_> {
         frames_of_policy(self.experiment, frames)
     }
 
+    /// The log of the cell, if one is wanted.
+    fn log(&self) -> Result<Option<PageLog<'_>>, SimError> {
+        let Experiment { io_log, page_bytes, .. } = self.experiment;
+        let arrivals = self.views.arrivals();
+        let begun = io_log.as_ref().map(|path| {
+            let log = IoLog::create(path, *page_bytes, &["swap"], arrivals.has_times())?;
+            Ok(PageLog { log, arrivals, references: 0 })
+        });
+        begun.transpose()
+    }
+
     fn whole(&self) -> Part<'_> {
         Part::whole(&self.views.trace)
     }
@@ -321,7 +358,7 @@ impl CellsOf<'_> {
         let policy = policy.clone().with_seed(self.experiment.seed);
         let policy_frames = self.policy_frames(frames);
         let resolved = policy.resolve(policy_frames, self.pricing.device_ratio)?;
-        let folding = match self.experiment.intervals.is_off() {
+        let folding = match self.experiment.may_fold() {
             true => folding_for(&resolved),
             false => Folding::None,
         };
@@ -336,12 +373,18 @@ impl CellsOf<'_> {
             self.rows_of(*part).row_of_policy(frames, &policy, &resolved, *counts)
         };
         let trace = &self.views.trace;
-        let Some(observation) = self.experiment.observation else {
+        let (observation, log) = (self.experiment.observation, self.log()?);
+        if observation.is_none() && log.is_none() {
             return Ok(cell.replay_noting(&resolved, &cuts)?.rows(&cuts, trace, row_of).into());
-        };
-        let (noted, observed) = cell.replay_observed(&resolved, observation.gauge_every, &cuts)?;
+        }
+        let gauge_every = observation.and_then(|observation| observation.gauge_every);
+        let (noted, observed) = cell.replay_observed(&resolved, gauge_every, log, &cuts)?;
+        if let Some(log) = observed.log {
+            log.log.finish()?;
+        }
         let row_of = |part: &Part<'_>, (counts, hand_movements): &(Counts, u64)| {
             let row = row_of(part, counts);
+            let Some(observation) = observation else { return row };
             let hand_time_us = *hand_movements as f64 * observation.hand_ns as f64 / 1e3;
             let io_time_us = row.io_time_us + hand_time_us;
             Row { io_time_us, hand_movements: Some(*hand_movements), ..row }

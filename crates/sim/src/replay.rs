@@ -32,7 +32,7 @@ use drops::DropsAhead;
 pub(crate) use feed::{ByAccess, ByExactBits, ByFuture, ByReference, Feed, first_op};
 use feed::{ByMappedBits, BySensedBits};
 pub use observer::GaugeSample;
-pub(crate) use observer::Observed;
+pub(crate) use observer::{Observed, PageLog};
 use observer::{Observer, Unobserved};
 use recording::Recording;
 pub use recording::{Listed, ListedKind, WatchedStep};
@@ -211,14 +211,17 @@ impl Cell<'_> {
     }
 
     /// As [`Cell::replay_noting`], slower: counts hand movements, and samples the gauges at the first fault and then
-    /// after every `gauge_every` faults.
-    pub(crate) fn replay_observed(
+    /// after every `gauge_every` faults. With a log of what is read and written, the view is not folded.
+    pub(crate) fn replay_observed<'l>(
         self,
         policy: &ResolvedPolicy,
         gauge_every: Option<NonZeroU64>,
+        log: Option<PageLog<'l>>,
         cuts: &Cuts,
-    ) -> Result<(Noted<(Counts, u64)>, Observed), SimError> {
-        let observer = Observed { gauge_every, ..Observed::default() };
+    ) -> Result<(Noted<(Counts, u64)>, Observed<'l>), SimError> {
+        let sees_all = log.is_none() || self.runs.are_single_references();
+        assert!(sees_all, "a log has the times of references");
+        let observer = Observed { gauge_every, log, ..Observed::default() };
         let (noted, observed) = self.replay_by(policy, observer, Everything, cuts)?;
         Ok((noted.map(|(counts, hand_movements, ())| (counts, hand_movements)), observed))
     }
@@ -228,7 +231,7 @@ impl Cell<'_> {
     pub(crate) fn replay_recorded(
         self,
         policy: &ResolvedPolicy,
-    ) -> Result<(Counts, Observed), SimError> {
+    ) -> Result<(Counts, Observed<'static>), SimError> {
         assert!(self.runs.are_single_references(), "every reference is a step");
         let recording = Some(Recording::default());
         let observer = Observed { recording, ..Observed::default() };
@@ -272,6 +275,7 @@ impl<O: Observer, A: Admission> CellVisitor<'_, O, A> {
             None => replay.run(cell, &mut notes)?,
             Some(period) => replay.run_in_periods(cell, period.get(), &mut notes)?,
         }
+        replay.show_flush();
         Ok((notes.finish(replay.seen_at_end()), replay.observer))
     }
 }
@@ -383,6 +387,9 @@ impl<P: PagePolicy, T: Feed<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
         }
         let fault = self.fault_of(record);
         let frame = self.memory.load(fault);
+        if fault.fetched {
+            self.observer.fetched(fault.page);
+        }
         self.faulted(record, fault, frame);
         self.observer.faulted(&self.memory);
     }
@@ -502,6 +509,17 @@ impl<P: PagePolicy, T: Feed<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
             self.end_content(drops.due());
         }
         Ok(())
+    }
+
+    /// Shows the pages that are written when the trace ends.
+    fn show_flush(&mut self) {
+        if !O::OBSERVES || !self.options.flush_at_end {
+            return;
+        }
+        let frames = self.memory.frames();
+        for frame in self.memory.resident_frames().filter(|&frame| frames.is_dirty(frame)) {
+            self.observer.written_back(frames.page(frame));
+        }
     }
 
     /// What was counted so far.

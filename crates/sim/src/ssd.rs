@@ -12,6 +12,7 @@ mod cell;
 mod course;
 mod experiment;
 mod life;
+mod log;
 mod on_drive;
 mod options;
 mod parts;
@@ -140,7 +141,8 @@ impl<'a> Study for SsdStudy<'a> {
         let timing = self.experiment.timing.as_ref();
         let ways = timing.map_or(&[][..], |timing| &timing.arrivals);
         let keeps_times = ways.iter().any(|(_, way)| matches!(way, TimedArrivals::Trace(_)));
-        let keeps_times = keeps_times || !self.experiment.intervals.is_off();
+        let SsdExperiment { intervals, io_log, .. } = self.experiment;
+        let keeps_times = keeps_times || !intervals.is_off() || io_log.is_some();
         let list = RequestList::read(input, keeps_times, progress)?;
         let place = |ssd: &AgedSsd| place(&input.name(), &list, ssd.space(), self.experiment.map);
         let placed = self.ssds.iter().map(place).collect::<Result<Vec<_>, _>>()?;

@@ -139,6 +139,11 @@ impl Views {
         intervals.cuts(&self.trace.name, self.trace.references, &self.arrivals)
     }
 
+    /// When its references come, if it was read with their times.
+    pub(crate) fn arrivals(&self) -> &Arrivals {
+        &self.arrivals
+    }
+
     /// The view with this folding, if the trace was read for it.
     pub(crate) fn find(&self, folding: Folding) -> Option<&View> {
         self.views.iter().find(|view| view.folding() == folding)
@@ -190,7 +195,7 @@ pub(crate) fn read(
 pub(crate) struct Wanted<'a> {
     pub(crate) page_sizes_bytes: &'a [u64],
     pub(crate) foldings: &'a [Folding],
-    /// True with a warm-up or intervals, which need the times of references.
+    /// True with a warm-up, intervals or a log, which need the times of references.
     pub(crate) keeps_times: bool,
     /// Whether pages leave whose content ends: of deleted objects and files, of discarded ranges.
     pub(crate) drops: bool,

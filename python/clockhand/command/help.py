@@ -63,6 +63,7 @@ OUTPUT = (
     "tables_as",
     "figure",
     "gauges",
+    "io_log",
     "highlight",
     "html",
     "folder",

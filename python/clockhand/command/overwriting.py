@@ -7,7 +7,9 @@ from typing import Any
 from clockhand.study.errors import UsageError
 from clockhand.study.files import refuse_overwriting
 
-OUTPUTS = frozenset({"out", "report", "plots", "html", "tables", "gauges", "figure", "record"})
+OUTPUTS = frozenset(
+    {"out", "report", "plots", "html", "tables", "gauges", "figure", "record", "io_log"}
+)
 """Parameters of commands that name what is written, files and folders."""
 
 FOLDERS = frozenset({"plots", "tables", "dataset", "folder"})

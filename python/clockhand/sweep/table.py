@@ -18,7 +18,11 @@ MOST_COMBINATIONS = 100_000
 MOST_SETTINGS = 100_000
 """The same for options whose lists are combined."""
 
-NOT_SWEPT: Mapping[str, tuple[str, ...]] = {"pages": ("gauge_every",)}
+NOT_SWEPT: Mapping[str, tuple[str, ...]] = {
+    "pages": ("gauge_every", "io_log"),
+    "pagecache": ("io_log",),
+    "ssd": ("io_log",),
+}
 """By study, options whose results no dataset keeps."""
 
 

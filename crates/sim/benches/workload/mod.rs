@@ -94,6 +94,7 @@ pub fn experiment(
     let policy = Contestant::parse(policy).expect("a name of the catalog");
     Experiment {
         intervals: clockhand_sim::Intervals::default(),
+        io_log: None,
         traces: vec![TraceInput::Table { name: path.name().to_owned(), table: Arc::clone(table) }],
         policies: vec![policy; copies],
         seed: SEED,

@@ -1,4 +1,4 @@
-//! When the references of a trace come, kept only where a warm-up or intervals are asked for.
+//! When the references of a trace come, kept only where a warm-up, intervals or a log is asked for.
 
 use clockhand_quantity::{Text, option};
 use clockhand_trace::{Request, TraceError};
@@ -29,7 +29,7 @@ impl Arrivals {
         (self.requests.len() * size_of::<(u64, u64)>()) as u64
     }
 
-    pub(super) fn has_times(&self) -> bool {
+    pub(crate) fn has_times(&self) -> bool {
         self.first_ns.is_some()
     }
 
@@ -40,7 +40,7 @@ impl Arrivals {
     }
 
     /// How long after the first one a reference comes.
-    pub(super) fn time_of(&self, reference: u64) -> Option<u64> {
+    pub(crate) fn time_of(&self, reference: u64) -> Option<u64> {
         let behind = self.requests.partition_point(|&(before, _)| before <= reference);
         Some(self.requests[behind.checked_sub(1)?].1)
     }

@@ -225,6 +225,7 @@ impl<'a, P: PagePolicy, T: Feed<P>, W: Watch> Replay<'a, P, T, W> {
 
     #[inline]
     fn begin_event(&mut self, index: usize) {
+        self.watch.at(self.cell.view.times_ns().map(|times_ns| times_ns[self.clock.event]));
         self.clock.now = match self.clock.times_ns {
             Some(times_ns) => times_ns[self.clock.event],
             None => index as u64,
@@ -483,6 +484,7 @@ impl<'a, P: PagePolicy, T: Feed<P>, W: Watch> Replay<'a, P, T, W> {
         let frames = self.memory.frames();
         let dirty = self.memory.resident_frames().filter(|&frame| frames.is_dirty(frame));
         for PageId(page) in dirty.map(|frame| frames.page(frame)) {
+            self.watch.happened(Happened::Written(page));
             match kind_of(self.cell.view, page) {
                 PageKind::File => self.counts.file_write_ios += 1,
                 PageKind::Anonymous => self.counts.anon_write_ios += 1,

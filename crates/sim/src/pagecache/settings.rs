@@ -43,6 +43,12 @@ options! {
         read_ahead: String = Domain::Text, "none";
         /// Write dirty pages, of files and of memory, when the trace ends.
         flush_at_end: bool = Domain::Flag;
+        /// Write every page that one run reads and writes to this file: a trace, or FILE.iolog for fio. Calls past the
+        /// cache (O_DIRECT) are not in it.
+        ///
+        /// A file that gets every page that the run reads and writes, in order, as a trace in the format of its ending
+        /// (``.iolog`` for fio), without calls past the cache; of one trace, policy and memory size.
+        io_log: Option<String> = Domain::File;
         /// Seed of policies with random choices, from 0.
         seed: u64 = Domain::Whole { least: 0, most: u64::MAX }, "0";
     }
@@ -79,6 +85,7 @@ impl PageCacheSettings {
                 flush_at_end: self.flush_at_end,
             },
             intervals: self.intervals()?,
+            io_log: self.io_log.clone(),
             jobs,
         })
     }

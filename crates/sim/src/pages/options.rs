@@ -53,6 +53,11 @@ options! {
         ///
         /// Faults between two samples of the values that policies adapt, from the first fault on.
         gauge_every: Option<u64> = Domain::Whole { least: 1, most: u64::MAX };
+        /// Write every page that one run reads and writes to this file: a trace, or FILE.iolog for fio.
+        ///
+        /// A file that gets every page that the run reads from and writes to the device, in order, as a trace in the
+        /// format of its ending (``.iolog`` for fio); of one trace, policy and memory size.
+        io_log: Option<String> = Domain::File;
         /// Estimate from this share of the pages, such as 1%, with standard errors; auto:1% takes the least that keeps
         /// the error of the I/O time below 1%.
         ///
@@ -104,6 +109,7 @@ impl PagesOptions {
             fault_ns: self.fault_ns.unwrap_or(0),
             sample: self.sample.as_deref().map(PagesSample::parse).transpose()?,
             intervals: self.intervals()?,
+            io_log: self.io_log.clone(),
             jobs,
         })
     }

@@ -336,7 +336,7 @@ impl<'a> SampledStudy<'a> {
         if self.experiment.observation.is_none() {
             return Ok(Replica { scale, counts: cell.replay(&resolved)?, hand_movements: None });
         }
-        let (noted, _) = cell.replay_observed(&resolved, None, Cuts::NONE)?;
+        let (noted, _) = cell.replay_observed(&resolved, None, None, Cuts::NONE)?;
         let (counts, hand_movements) = noted.into_whole();
         Ok(Replica { scale, counts, hand_movements: Some(hand_movements) })
     }

@@ -66,6 +66,7 @@ impl<'a> StreamedCell<'a> {
         let depends_on_trace = matches!(size, MemorySize::Share { .. });
         let is_kept = input.scratch().1.is_some()
             || experiment.observation.is_some()
+            || experiment.io_log.is_some()
             || !experiment.intervals.is_off();
         if threads.is_none_or(|threads| threads < 2) || depends_on_trace || is_kept {
             return Ok(None);

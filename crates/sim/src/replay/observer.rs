@@ -4,9 +4,11 @@ use std::num::NonZeroU64;
 
 use clockhand_policy::page::PagePolicy;
 use clockhand_policy::{Frame, Memory, PageId, Step};
+use clockhand_trace::Op;
 
 use super::recording::Recording;
-use crate::intervals::Grows;
+use crate::intervals::{Arrivals, Grows};
+use crate::io_log::IoLog;
 
 /// Observes a replay; the loop is compiled for each observer, so that not observing costs nothing.
 pub(super) trait Observer {
@@ -22,6 +24,11 @@ pub(super) trait Observer {
     fn victim<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Frame;
     /// Asks a policy that reclaims in batches for the next step to a free frame.
     fn step<P: PagePolicy>(&mut self, memory: &mut Memory<P>, incoming: PageId) -> Option<Step>;
+    /// A page is read from the device.
+    #[inline]
+    fn fetched(&mut self, page: PageId) {
+        let _ = page;
+    }
     /// A fault has been served.
     fn faulted<P: PagePolicy>(&mut self, memory: &Memory<P>);
     /// A page is written and stays.
@@ -75,18 +82,34 @@ pub struct GaugeSample {
     pub value: f64,
 }
 
+/// A log of the pages that a replay reads and writes, with the times of its references.
+pub(crate) struct PageLog<'a> {
+    pub(crate) log: IoLog,
+    pub(crate) arrivals: &'a Arrivals,
+    /// References that were served.
+    pub(crate) references: u64,
+}
+
+impl PageLog<'_> {
+    fn page(&mut self, op: Op, PageId(page): PageId) {
+        self.log.page(op, 0, page, self.arrivals.time_of(self.references));
+    }
+}
+
 /// What was seen of a replay.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Observed {
+#[derive(Default)]
+pub(crate) struct Observed<'a> {
     pub(super) gauge_every: Option<NonZeroU64>,
     pub(super) faults: u64,
     pub(crate) hand_movements: u64,
     pub(crate) samples: Vec<GaugeSample>,
     /// Every step, if they are recorded.
     pub(crate) recording: Option<Recording>,
+    /// Every page that is read or written, if that is wanted.
+    pub(crate) log: Option<PageLog<'a>>,
 }
 
-impl Observer for Observed {
+impl Observer for Observed<'_> {
     const OBSERVES: bool = true;
     /// Hand movements.
     type Seen = u64;
@@ -108,6 +131,12 @@ impl Observer for Observed {
         step
     }
 
+    fn fetched(&mut self, page: PageId) {
+        if let Some(log) = &mut self.log {
+            log.page(Op::Read, page);
+        }
+    }
+
     fn faulted<P: PagePolicy>(&mut self, memory: &Memory<P>) {
         self.faults += 1;
         let Some(every) = self.gauge_every else { return };
@@ -123,17 +152,26 @@ impl Observer for Observed {
         if let Some(recording) = &mut self.recording {
             recording.written_back(page);
         }
+        if let Some(log) = &mut self.log {
+            log.page(Op::Write, page);
+        }
     }
 
     fn leaves(&mut self, page: PageId, dirty: bool) {
         if let Some(recording) = &mut self.recording {
             recording.leaves(page, dirty);
         }
+        if let (Some(log), true) = (&mut self.log, dirty) {
+            log.page(Op::Write, page);
+        }
     }
 
     fn referenced<P: PagePolicy>(&mut self, memory: &Memory<P>, hit: bool) {
         if let Some(recording) = &mut self.recording {
             recording.referenced(memory, hit, self.hand_movements);
+        }
+        if let Some(log) = &mut self.log {
+            log.references += 1;
         }
     }
 }

@@ -109,7 +109,7 @@ fn records_in_groups_count_as_records_one_by_one_do() {
         let name = entry.description.name;
         for frames in [1, 6, 32] {
             let observed = with_cell(name, frames, &view, |cell, policy| {
-                cell.replay_observed(policy, None, Cuts::NONE)
+                cell.replay_observed(policy, None, None, Cuts::NONE)
                     .expect("not interrupted")
                     .0
                     .into_whole()

@@ -6,6 +6,7 @@ use clockhand_policy::LogicalPage;
 use clockhand_policy::buffer::{
     Action, Request, Served, Source, Step, StepPage, WriteBuffer, catalog,
 };
+use clockhand_trace::Op;
 
 use super::below::{Below, BufferCounts, Buffered};
 use super::course::{Course, Repeat};
@@ -25,6 +26,18 @@ const AHEAD: usize = 64;
 pub(super) trait Observer {
     /// True if [`served`](Observer::served) is to be called, after everything flushed has gone to the drive.
     const FOLLOWS_REQUESTS: bool = true;
+
+    /// A part of a request is about to be served.
+    #[inline]
+    fn begins(&mut self, range: &PageRange) {
+        let _ = range;
+    }
+
+    /// The drive is asked for a page.
+    #[inline]
+    fn asks(&mut self, op: Op, page: FlashPage) {
+        let _ = (op, page);
+    }
 
     /// A step is about to be carried out.
     fn carries_out(&mut self, step: &Step<'_>) {
@@ -103,6 +116,14 @@ struct Counting<'a, O> {
     observer: &'a mut O,
 }
 
+impl<O: Observer> Counting<'_, O> {
+    #[inline]
+    fn read(&mut self, page: FlashPage) {
+        self.observer.asks(Op::Read, page);
+        self.drive.read(page);
+    }
+}
+
 impl<O: Observer> Below for Counting<'_, O> {
     #[inline]
     fn carry_out(&mut self, step: &Step<'_>) {
@@ -110,8 +131,9 @@ impl<O: Observer> Below for Counting<'_, O> {
         if step.action == Action::Flush {
             for &StepPage { page, source, .. } in step.pages {
                 if source == Source::Flash {
-                    self.drive.read(on_flash(page));
+                    self.read(on_flash(page));
                 }
+                self.observer.asks(Op::Write, on_flash(page));
                 self.drive.write(on_flash(page));
             }
         }
@@ -120,7 +142,7 @@ impl<O: Observer> Below for Counting<'_, O> {
     #[inline]
     fn served<B: WriteBuffer>(&mut self, request: Request, served: Served, buffer: &B) {
         if let (Request::Read(page), None) = (request, served.hit) {
-            self.drive.read(on_flash(page));
+            self.read(on_flash(page));
         }
         if O::FOLLOWS_REQUESTS {
             self.observer.served(request, served, buffer, self.drive.up_to_date());
@@ -157,6 +179,7 @@ impl<B: WriteBuffer, O: Observer> Run<'_, B, O> {
                 while let Some((_, command)) = commands.next_if(|(before, _)| *before <= index) {
                     self.command(command, progress)?;
                 }
+                self.below.observer.begins(range);
                 let op = (range.is_write(), range.is_forced());
                 for page in range.pages() {
                     if range.is_partial(page) {
@@ -185,7 +208,7 @@ impl<B: WriteBuffer, O: Observer> Run<'_, B, O> {
     #[cold]
     fn read_rest(&mut self, page: u32) {
         if self.buffered.buffer.place_of(LogicalPage(page.into())).is_none() {
-            self.below.drive.read(FlashPage(page));
+            self.below.read(FlashPage(page));
         }
     }
 

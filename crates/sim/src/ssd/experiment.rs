@@ -10,6 +10,7 @@ use super::placement::AddressMap;
 use super::timed::{LatencyRows, TimeDetail, TimedArrivals};
 use super::{Repeat, SsdRow};
 use crate::intervals::Intervals;
+use crate::io_log::check_one_cell;
 use crate::study::{Cells, ReadTrace, check_given};
 use crate::{MemorySize, SimError, TraceInput};
 
@@ -38,6 +39,8 @@ pub struct SsdExperiment {
     pub timing: Option<SsdTiming>,
     /// From where counts are taken, and whether for each interval too; of runs that are not timed.
     pub intervals: Intervals,
+    /// Where every page is logged that the drive is asked for; of one cell that is not timed.
+    pub io_log: Option<String>,
     /// Threads; all cores if `None`.
     pub jobs: Option<usize>,
 }
@@ -100,6 +103,7 @@ pub(super) fn check(experiment: &SsdExperiment) -> Result<(), SimError> {
             Text::from("leave out ") + option("repeat"),
         ));
     }
+    check_log(experiment)?;
     if experiment.endurance_erases == Some(0) {
         return Err(SimError::usage(
             option("endurance") + " is 0",
@@ -107,6 +111,19 @@ pub(super) fn check(experiment: &SsdExperiment) -> Result<(), SimError> {
         ));
     }
     experiment.buffers.iter().try_for_each(|buffer| buffer_total(buffer).map(drop))
+}
+
+fn check_log(experiment: &SsdExperiment) -> Result<(), SimError> {
+    let SsdExperiment { traces, buffers, ssds, io_log, timing, repeat, .. } = experiment;
+    let counts = [("traces", traces.len()), ("buffers", buffers.len()), ("drives", ssds.len())];
+    check_one_cell(io_log.is_some(), counts)?;
+    if io_log.is_some() && (timing.is_some() || *repeat != Repeat::Times(1)) {
+        return Err(SimError::usage(
+            option("io-log") + " is of a trace that runs once and is not timed",
+            Text::from("leave out ") + option("timed") + " and " + option("repeat"),
+        ));
+    }
+    Ok(())
 }
 
 /// The size that a buffer was given: pages, bytes or a share of the trace's footprint.

@@ -8,6 +8,7 @@ use super::aged_ssd::AgedSsd;
 use super::cell::{Cell, Finished, Unobserved};
 use super::experiment::buffer_total;
 use super::life::Life;
+use super::log::LoggedDrive;
 use super::parts::SsdCounts;
 use super::placement::{Placed, Space};
 use super::requests::RequestList;
@@ -36,8 +37,18 @@ impl OnDrive<'_> {
     ) -> Result<Finished, SimError> {
         let (drive, _) = self.ssd.drive(self.experiment, progress)?;
         let (trace, drive, drain) = (self.trace, drive.clone(), self.experiment.drain);
-        let (ssd, observer) = (&self.ssd.written, &mut Unobserved);
-        cell.resolved.build(Cell { trace, ssd, drive, drain, repeat, cuts, progress, observer })
+        let ssd = &self.ssd.written;
+        let Some(path) = &self.experiment.io_log else {
+            let observer = &mut Unobserved;
+            let run = Cell { trace, ssd, drive, drain, repeat, cuts, progress, observer };
+            return cell.resolved.build(run);
+        };
+        let mut log = LoggedDrive::create(path, drive.capacity().page_bytes, self.list)?;
+        let observer = &mut log;
+        let run = Cell { trace, ssd, drive, drain, repeat, cuts, progress, observer };
+        let finished = cell.resolved.build(run)?;
+        log.finish()?;
+        Ok(finished)
     }
 
     /// A cell in time.

@@ -65,6 +65,11 @@ options! {
         ///
         /// A file, ``.parquet`` or ``.csv``, that gets a row per request with what it waited for.
         latencies: Option<String> = Domain::File;
+        /// Write every page that the drive is asked for to this file: a trace, or FILE.iolog for fio.
+        ///
+        /// A file that gets every page that the buffer reads from and writes to the drive, in order, as a trace in the
+        /// format of its ending (``.iolog`` for fio); of one trace, buffer and drive.
+        io_log: Option<String> = Domain::File;
         /// Seed of ageing and of random victims, from 0.
         seed: u64 = Domain::Whole { least: 0, most: u64::MAX }, "0";
     }
@@ -105,6 +110,7 @@ impl SsdOptions {
             seed: self.seed,
             timing: self.timing()?,
             intervals: if self.timed { Intervals::default() } else { self.intervals()? },
+            io_log: self.io_log.clone(),
             jobs,
         })
     }

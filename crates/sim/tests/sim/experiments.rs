@@ -37,6 +37,7 @@ pub fn contestants<'a>(policies: impl IntoIterator<Item = &'a str>) -> Vec<Conte
 pub fn experiment(inputs: Vec<TraceInput>, policies: &[&str], frames: &[u32]) -> Experiment {
     Experiment {
         intervals: clockhand_sim::Intervals::default(),
+        io_log: None,
         traces: inputs,
         policies: contestants(policies.iter().copied()),
         seed: 0,

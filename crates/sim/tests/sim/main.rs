@@ -12,6 +12,7 @@ mod filecache_requests;
 mod folding;
 mod golden;
 mod intervals;
+mod io_log;
 mod locality;
 mod lru_sizes;
 mod memory_use;

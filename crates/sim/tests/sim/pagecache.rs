@@ -16,6 +16,7 @@ use crate::real_traces::shared_trace;
 fn experiment(traces: Vec<TraceInput>, policies: &[&str], frames: &[u32]) -> PageCacheExperiment {
     PageCacheExperiment {
         intervals: clockhand_sim::Intervals::default(),
+        io_log: None,
         traces,
         policies: policies.iter().map(|text| Contestant::parse(text).unwrap()).collect(),
         seed: 0,

@@ -24,6 +24,7 @@ pub fn experiment(traces: Vec<TraceInput>, buffers: &[&str], ssds: &[&str]) -> S
     let parse = |text: &&str| BufferSpec::parse(text).unwrap_or_else(|error| panic!("{error}"));
     SsdExperiment {
         intervals: clockhand_sim::Intervals::default(),
+        io_log: None,
         traces,
         buffers: buffers.iter().map(parse).collect(),
         ssds: ssds.iter().map(|&ssd| ssd.to_owned()).collect(),

@@ -19,6 +19,7 @@ impl<P: PagePolicy, T: Feed<P>, W: Watch> Replay<'_, P, T, W> {
             return;
         }
         self.end_event();
+        self.watch.at(self.cell.view.times_ns().map(|_| mark.time_ns));
         self.clock.now =
             if self.clock.times_ns.is_some() { mark.time_ns } else { self.clock.references };
         if self.clock.now >= self.clock.next_flush {

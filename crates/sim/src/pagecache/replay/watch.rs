@@ -1,4 +1,4 @@
-//! What tests see of a replay.
+//! What tests and logs see of a replay.
 
 use clockhand_policy::Memory;
 use clockhand_policy::page::PagePolicy;
@@ -16,7 +16,7 @@ pub(in crate::pagecache) enum Fill {
     Blind,
 }
 
-/// What is watched of a replay, for tests; pages by dense id.
+/// What is watched of a replay; pages by dense id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::pagecache) enum Happened {
     Hit(u32),
@@ -30,6 +30,11 @@ pub(in crate::pagecache) enum Happened {
 
 /// Observes a replay; the loop is compiled for each observer, so that not observing costs nothing.
 pub(in crate::pagecache) trait Watch {
+    /// What follows happens at this time, if the trace has times.
+    #[inline]
+    fn at(&mut self, time_ns: Option<u64>) {
+        let _ = time_ns;
+    }
     fn happened(&mut self, what: Happened);
     /// An event has been served.
     fn served<P: PagePolicy>(&mut self, memory: &Memory<P>, slots: Option<&SwapSlots>);
