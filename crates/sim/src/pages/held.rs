@@ -289,7 +289,7 @@ mod tests {
     /// A trace in a file that is not there any more once it was read.
     fn reading(name: &str, references: usize) -> (Reading, tempfile::NamedTempFile) {
         let mut file = tempfile::NamedTempFile::new().unwrap();
-        (0..references).for_each(|page| writeln!(file, "{:x} R", page * 4096).unwrap());
+        (0..references).for_each(|page| writeln!(file, "{:08x} R", page * 4096).unwrap());
         let setting = PagesOptions { policy: vec!["clock".to_owned()], ..Default::default() };
         let input = TraceInput::file(file.path().to_str().unwrap());
         (Reading::new(name.to_owned(), input, &[setting]).unwrap(), file)
