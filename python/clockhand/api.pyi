@@ -401,6 +401,7 @@ def pagecache(
     dirty_limit: float | str | None = None,
     read_ahead: str = "none",
     flush_at_end: bool = False,
+    io_log: Device | None = None,
     seed: int = 0,
     warm_up: float | str | None = None,
     every: float | str | None = None,
@@ -443,6 +444,9 @@ def pagecache(
             flusher, such as ``"1/4"``; no limit if not given.
         read_ahead: ``"none"``, or ``"file:MIN-MAX"`` and ``"swap:N"`` with a comma between.
         flush_at_end: Write dirty pages, of files and of memory, when the trace ends.
+        io_log: A file that gets every page that the run reads and writes, in order, as a trace in
+            the format of its ending (``.iolog`` for fio), without calls past the cache; of one
+            trace, policy and memory size.
         seed: Seed of policies with random choices, from 0.
         warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
             (``"10s"``), when memory is full.
@@ -737,6 +741,7 @@ def run_pagecache(
     dirty_limit: float | str | None = None,
     read_ahead: str = "none",
     flush_at_end: bool = False,
+    io_log: Device | None = None,
     seed: int = 0,
     warm_up: float | str | None = None,
     every: float | str | None = None,
@@ -782,6 +787,9 @@ def run_pagecache(
             flusher, such as ``"1/4"``; no limit if not given.
         read_ahead: ``"none"``, or ``"file:MIN-MAX"`` and ``"swap:N"`` with a comma between.
         flush_at_end: Write dirty pages, of files and of memory, when the trace ends.
+        io_log: A file that gets every page that the run reads and writes, in order, as a trace in
+            the format of its ending (``.iolog`` for fio), without calls past the cache; of one
+            trace, policy and memory size.
         seed: Seed of policies with random choices, from 0.
         warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
             (``"10s"``), when memory is full.
@@ -834,6 +842,7 @@ def run_simulation(
     hand_ns: int | None = None,
     fault_ns: int | None = None,
     gauge_every: int | None = None,
+    io_log: Device | None = None,
     sample: float | str | None = None,
     seed: int = 0,
     warm_up: float | str | None = None,
@@ -881,6 +890,9 @@ def run_simulation(
             fault: nanoseconds that each adds to the I/O time.
         gauge_every: Faults between two samples of the values that policies adapt, from the first
             fault on.
+        io_log: A file that gets every page that the run reads from and writes to the device, in
+            order, as a trace in the format of its ending (``.iolog`` for fio); of one trace, policy
+            and memory size.
         sample: Estimate from samples of the pages, with standard errors in the columns that end in
             ``_standard_error``. A float above 0 and up to 1, or text (``"1%"``), is a rate; a whole
             number from 32 is the number of pages to follow. With ``"auto:1%"`` each cell takes the
@@ -935,6 +947,7 @@ def run_ssd(
     arrivals: Names = "trace",
     clamp_times: bool = False,
     latencies: Device | None = None,
+    io_log: Device | None = None,
     seed: int = 0,
     warm_up: float | str | None = None,
     every: float | str | None = None,
@@ -982,6 +995,9 @@ def run_ssd(
         clamp_times: Raise a time that runs back to the one before it, instead of an error.
         latencies: A file, ``.parquet`` or ``.csv``, that gets a row per request with what it waited
             for.
+        io_log: A file that gets every page that the buffer reads from and writes to the drive, in
+            order, as a trace in the format of its ending (``.iolog`` for fio); of one trace, buffer
+            and drive.
         seed: Seed of ageing and of random victims, from 0.
         warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
             (``"10s"``), when memory is full.
@@ -1034,6 +1050,7 @@ def simulate(
     hand_ns: int | None = None,
     fault_ns: int | None = None,
     gauge_every: int | None = None,
+    io_log: Device | None = None,
     sample: float | str | None = None,
     seed: int = 0,
     warm_up: float | str | None = None,
@@ -1081,6 +1098,9 @@ def simulate(
             fault: nanoseconds that each adds to the I/O time.
         gauge_every: Faults between two samples of the values that policies adapt, from the first
             fault on.
+        io_log: A file that gets every page that the run reads from and writes to the device, in
+            order, as a trace in the format of its ending (``.iolog`` for fio); of one trace, policy
+            and memory size.
         sample: Estimate from samples of the pages, with standard errors in the columns that end in
             ``_standard_error``. A float above 0 and up to 1, or text (``"1%"``), is a rate; a whole
             number from 32 is the number of pages to follow. With ``"auto:1%"`` each cell takes the
