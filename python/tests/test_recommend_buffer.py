@@ -146,7 +146,6 @@ def write_trace(path: Path) -> None:
     ("options", "sentence"),
     [
         ("--memory 10% --years 3", "--years is for write buffers; add --ssd DRIVE"),
-        ("--frames 9 --report r.html", "--report is for write buffers; add --ssd DRIVE"),
         ("--ssd small --memory 10%", "--memory is for policies of memory"),
         ("--ssd small --years 0", "--years 0.0 is no time to live; give a number above 0"),
         ("--ssd small --buffer fab:total=9..3", "is no range of sizes, it runs backwards"),

@@ -82,4 +82,4 @@ def test_the_first_command_is_the_same_everywhere(page: str) -> None:
 
 def test_the_readme_says_how_to_install_elsewhere() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert 'make wheel && pip install "$(echo dist/*.whl)[report]"' in readme
+    assert '`make wheel`, then `pip install "$(echo dist/*.whl)[report]"` there' in readme

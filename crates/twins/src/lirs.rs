@@ -183,16 +183,18 @@ impl Twin for Lirs {
 
     fn state(&self) -> State {
         let lir: Vec<u64> = self.stack.iter().copied().filter(|page| self.is_lir(*page)).collect();
-        let mut state = vec![
-            ("S", State::pages(&self.stack)),
-            ("LIR", State::pages(&lir)),
-            ("Q", self.queue.state()),
+        let cold = |pages: &mut dyn Iterator<Item = u64>| {
+            let chances = self.chances.as_ref()?;
+            Some(State::flags(pages.map(|page| chances.cold.contains(&page))))
+        };
+        let state = [
+            ("S", Some(State::pages(&self.stack))),
+            ("LIR", Some(State::pages(&lir))),
+            ("LIR_cold", cold(&mut lir.iter().copied())),
+            ("Q", Some(self.queue.state())),
+            ("Q_cold", cold(&mut self.queue.pages())),
         ];
-        if let Some(Chances { cold, .. }) = &self.chances {
-            let is_cold = |page: u64| cold.contains(&page);
-            state.push(("LIR_cold", State::flags(lir.into_iter().map(is_cold))));
-            state.push(("Q_cold", State::flags(self.queue.pages().map(is_cold))));
-        }
+        let state = state.into_iter().filter_map(|(name, part)| Some((name, part?))).collect();
         State::Object(state)
     }
 

@@ -202,6 +202,11 @@ impl Lirs {
         self.queue.iter(&self.queue_links)
     }
 
+    /// Shows the stack, from its bottom.
+    pub(super) fn inspect_stack(&self, inspector: &mut dyn Inspector) {
+        inspector.ghosts("S", &mut self.stack.iter(&self.stack_links));
+    }
+
     /// The LIR pages, from the bottom of the stack.
     pub(super) fn lir_frames(&self) -> impl Iterator<Item = Frame> + '_ {
         let lir_pages = self.stack.iter(&self.stack_links);
@@ -242,7 +247,7 @@ impl PagePolicy for Lirs {
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
-        inspector.ghosts("S", &mut self.stack.iter(&self.stack_links));
+        self.inspect_stack(inspector);
         inspector.list("LIR", &mut self.lir_frames());
         inspector.list("Q", &mut self.queued_frames());
     }

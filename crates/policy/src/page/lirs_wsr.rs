@@ -98,9 +98,11 @@ impl PagePolicy for LirsWsr {
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
-        self.lirs.inspect(inspector);
         let cold = |frame: Frame| f64::from(u8::from(self.cold[frame.index()]));
+        self.lirs.inspect_stack(inspector);
+        inspector.list("LIR", &mut self.lirs.lir_frames());
         inspector.values("LIR_cold", &mut self.lirs.lir_frames().map(cold));
+        inspector.list("Q", &mut self.lirs.queued_frames());
         inspector.values("Q_cold", &mut self.lirs.queued_frames().map(cold));
     }
 
@@ -129,7 +131,7 @@ mod tests {
         // Llirs 1: 2 and 3 are queued. 2 is dirty and becomes cold, 3 leaves; at R5 it is 4, at R6 the cold 2.
         let all = run("lirs-wsr:hir_share=2/3", 3, "R1 W2 R3 R4");
         assert_eq!(all.evicted, "3");
-        assert_eq!(all.state, "S=[1 2 3 4] LIR=[1] Q=[2 4] LIR_cold=[0] Q_cold=[1 0]");
+        assert_eq!(all.state, "S=[1 2 3 4] LIR=[1] LIR_cold=[0] Q=[2 4] Q_cold=[1 0]");
         assert_eq!(run("lirs-wsr:hir_share=2/3", 3, "R1 W2 R3 R4 R5").evicted, "3 2*");
     }
 
@@ -138,14 +140,14 @@ mod tests {
         // Llirs 2. 3 comes back and becomes a LIR page; 1 is dirty and goes to the top, so that 2 gives way.
         let after = run("lirs-wsr", 3, "W1 R2 R3 R4 R3");
         assert_eq!(after.evicted, "3 4");
-        assert_eq!(after.state, "S=[3 1] LIR=[3 1] Q=[2] LIR_cold=[0 1] Q_cold=[0]");
+        assert_eq!(after.state, "S=[3 1] LIR=[3 1] LIR_cold=[0 1] Q=[2] Q_cold=[0]");
         let after = run("lirs-wsr:spare_lir=false", 3, "W1 R2 R3 R4 R3");
-        assert_eq!(after.state, "S=[2 4 3] LIR=[2 3] Q=[1] LIR_cold=[0 0] Q_cold=[0]");
+        assert_eq!(after.state, "S=[2 4 3] LIR=[2 3] LIR_cold=[0 0] Q=[1] Q_cold=[0]");
     }
 
     #[test]
     fn where_all_lir_pages_are_dirty_the_first_one_examined_gives_way() {
         let after = run("lirs-wsr", 3, "W1 W2 R3 R4 W3");
-        assert_eq!(after.state, "S=[2 3] LIR=[2 3] Q=[1] LIR_cold=[1 0] Q_cold=[1]");
+        assert_eq!(after.state, "S=[2 3] LIR=[2 3] LIR_cold=[1 0] Q=[1] Q_cold=[1]");
     }
 }

@@ -17,9 +17,18 @@ const BUILT_IN: &str = "built-in";
 pub const KEY_COLUMNS: [&str; 5] =
     ["policy_resolved", "frames", "page_bytes", "device_resolved", "device_sha256"];
 
-/// Options that those columns stand for, and one whose results no dataset keeps.
-const NOT_IN_KEYS: [&str; 8] =
-    ["policy", "frames", "memory", "page_size", "device", "bound_effort", "seed", "gauge_every"];
+/// Options that those columns stand for, and those whose results no dataset keeps.
+const NOT_IN_KEYS: [&str; 9] = [
+    "policy",
+    "frames",
+    "memory",
+    "page_size",
+    "device",
+    "bound_effort",
+    "seed",
+    "gauge_every",
+    "io_log",
+];
 
 /// The cells of a grid, in the order of its rows, and what their device is.
 #[derive(Clone, Debug)]
