@@ -549,10 +549,10 @@ fn a_killed_pager_ends_the_program_with_a_sentence() {
         .expect("the program starts");
     let mut begun = String::new();
     BufReader::new(paged.stdout.as_mut().expect("a pipe")).read_line(&mut begun).expect("a line");
-    assert_eq!(begun, "begun\n");
     pager.kill().expect("the pager is a child");
     pager.wait().expect("the pager is a child");
     let output = paged.wait_with_output().expect("the program ends");
+    assert_eq!(begun, "begun\n", "it said: {}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(
         text(&output.stderr),
         "clockhand: the pager has ended, so the program ends too: its memory cannot be read any more\n"
