@@ -19,11 +19,12 @@ NEEDED = ("clockhand._engine", "clockhand.command", "clockhand.completion", "clo
 OF_OPTIONS = (
     "clockhand",
     "clockhand.study",
+    "clockhand.study.errors",
     "clockhand.study.limits",
     "clockhand.study.options",
     "clockhand.study.selections",
 )
-"""The modules that give commands the options that the engine declares."""
+"""The modules that give commands the options that the engine declares, and the kinds of errors."""
 
 
 class _Anything(ModuleType):
