@@ -24,6 +24,15 @@ pub struct Parameter {
 }
 
 impl Parameter {
+    /// The cost of a write as policies know it: at least that of a read, and the device's if none is given.
+    pub(crate) const WRITE_COST: Parameter = Parameter {
+        name: "c",
+        summary: "cost of a page write over that of a page read",
+        domain: Domain::Ratio { min: Ratio::whole(1), max: None },
+        default: Default::DeviceRatio,
+        only_with: None,
+    };
+
     /// A share of something, from 0 to 1.
     pub const fn share(name: &'static str, summary: &'static str, default: &'static str) -> Self {
         Parameter {

@@ -28,9 +28,9 @@
 
 use super::{AccessDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
-use crate::parameters::{Default, Domain, Parameter, Settings};
+use crate::parameters::{Parameter, Settings};
 use crate::parts::KeyedLists;
-use crate::{Frame, Frames, Op, Ratio};
+use crate::{Frame, Frames, Op};
 
 /// Numbers of the lists.
 const CLEAN: usize = 0;
@@ -61,13 +61,7 @@ impl Cataloged for Casa {
         name: "casa",
         summary: "lists of clean and dirty pages whose sizes follow the hits and what these save",
         paper: "Ou, Härder 2010",
-        parameters: &[Parameter {
-            name: "c",
-            summary: "cost of a page write over that of a page read",
-            domain: Domain::Ratio { min: Ratio::whole(1), max: None },
-            default: Default::DeviceRatio,
-            only_with: None,
-        }],
+        parameters: &[Parameter::WRITE_COST],
         source: include_str!("casa.rs"),
     };
 

@@ -42,17 +42,11 @@ use super::{BitDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{DesiredSizes, FrameQueue, GhostLists};
-use crate::{Frame, Frames, HitBits, Op, PageId, Ratio};
+use crate::{Frame, Frames, HitBits, Op, PageId};
 
 /// The parameters of CRAW and CRAW-A.
 pub(super) const PARAMETERS: &[Parameter] = &[
-    Parameter {
-        name: "c",
-        summary: "cost of a page write over that of a page read",
-        domain: Domain::Ratio { min: Ratio::whole(1), max: None },
-        default: Default::DeviceRatio,
-        only_with: None,
-    },
+    Parameter::WRITE_COST,
     Parameter {
         name: "ghosts",
         summary: "what happens to the ghost entry of a page that a scan links again",

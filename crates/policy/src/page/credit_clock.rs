@@ -85,13 +85,7 @@ impl Cataloged for CreditClock {
         summary: "a clock that looks at a page again only when its credit has run out",
         paper: "Clockhand 2026",
         parameters: &[
-            Parameter {
-                name: "c",
-                summary: "cost of a page write over that of a page read",
-                domain: Domain::Ratio { min: Ratio::whole(1), max: None },
-                default: Default::DeviceRatio,
-                only_with: None,
-            },
+            Parameter::WRITE_COST,
             count("k", "credit per level of a dirty page", (1, MAX_K), Default::InsteadOf("c")),
             count("clean_levels", "highest level of a clean page", (0, 64), Default::Value("4")),
             count("dirty_levels", "highest level of a dirty page", (1, 4), Default::Value("2")),

@@ -24,9 +24,9 @@
 
 use super::{AccessDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
-use crate::parameters::{Default, Domain, Parameter, Settings};
+use crate::parameters::{Parameter, Settings};
 use crate::parts::KeyedLists;
-use crate::{Frame, Frames, Op, Ratio};
+use crate::{Frame, Frames, Op};
 
 /// A page's credit is what its mark is above the rent that a page would have paid since the start, so that collecting
 /// rent touches no page. Credits and rent are multiples of one over the denominator of `c`.
@@ -56,13 +56,7 @@ impl Cataloged for WaLandlord {
         name: "wa-landlord",
         summary: "pages pay rent from a credit, which is higher where a page is dirty",
         paper: "Beckmann, Gibbons, Haeupler, McGuffey 2020",
-        parameters: &[Parameter {
-            name: "c",
-            summary: "cost of a page write over that of a page read",
-            domain: Domain::Ratio { min: Ratio::whole(1), max: None },
-            default: Default::DeviceRatio,
-            only_with: None,
-        }],
+        parameters: &[Parameter::WRITE_COST],
         source: include_str!("wa_landlord.rs"),
     };
 
