@@ -13,7 +13,6 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from clockhand import _engine
 from clockhand.capture.caches import Caches
@@ -26,6 +25,7 @@ from clockhand.capture.timeline import TimelineCapture, capture_timeline
 from clockhand.study.calls import in_python
 from clockhand.study.errors import ClockhandError
 from clockhand.study.progress import Watch
+from clockhand.study.records import Fields
 
 __all__ = [
     "Caches",
@@ -187,7 +187,7 @@ def _run(tool: FrontEnd, program: Program, run: Run) -> tuple[int, bool]:
                 process.kill()
 
 
-def _process(row: dict[str, Any]) -> Process:
+def _process(row: Fields) -> Process:
     return Process(row["command"], row["end"], row["exit_code"], row["classes"])
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from clockhand import _engine
 from clockhand.capture.ending import SECONDS_TO_END, ended, held_back, signal_name
@@ -26,6 +26,7 @@ from clockhand.capture.programs import Program
 from clockhand.study.calls import in_python
 from clockhand.study.errors import ClockhandError, UsageError
 from clockhand.study.progress import Watch
+from clockhand.study.records import Fields
 
 End = Literal["exit", "signal", "cut"]
 
@@ -251,7 +252,7 @@ class FollowedRun:
         line, _, self._rest = self._rest.partition(b"\n")
         return self._take(json.loads(line))
 
-    def _take(self, news: dict[str, Any]) -> bool:
+    def _take(self, news: Fields) -> bool:
         number = news.get("process", 0)
         match news:
             case {"done": _}:

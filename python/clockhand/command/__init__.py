@@ -12,7 +12,8 @@ import traceback
 from collections.abc import Sequence
 from functools import wraps
 from importlib import import_module
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.exceptions import TyperException
@@ -27,6 +28,9 @@ from clockhand.completion.shells import install_for_named_shell
 from clockhand.study.errors import ClockhandError, UsageError
 from clockhand.study.own_policies import raised_by
 from clockhand.study.phrases import all_of
+
+if TYPE_CHECKING:
+    from typer._click import Command, Parameter
 
 FILES = {
     "pages": ("simulate",),
@@ -110,12 +114,15 @@ def app(words: Sequence[str] = ()) -> typer.Typer:
     return whole
 
 
-def whole_command(words: Sequence[str] = ()) -> Any:
+def whole_command(words: Sequence[str] = ()) -> "Command":
     """Return the command as it runs, with --quiet and --wide everywhere and help by subject."""
-    return laid_out(_checked(typer.main.get_command(app(words))))
+    command = typer.main.get_command(app(words))
+    _checked(command)
+    laid_out(command)
+    return command
 
 
-def load(words: Sequence[str] = ()) -> list[Any]:
+def load(words: Sequence[str] = ()) -> list[ModuleType]:
     """Import the files whose commands the words need, all if they name none.
 
     A shell that completes words needs the commands that begin as its word does.
@@ -195,7 +202,7 @@ QUIET = "quiet"
 WIDE = "wide"
 
 
-def _common_options() -> list[Any]:
+def _common_options() -> "list[Parameter]":
     """Return the options that every command has, as Typer makes them of a function's parameters."""
     alone = typer.Typer(add_completion=False)
 
@@ -214,7 +221,7 @@ def _common_options() -> list[Any]:
     return [option for option in made if option.name in (QUIET, WIDE)]
 
 
-def _checked(command: Any) -> Any:
+def _checked(command: Any) -> None:
     """Have every command below take --quiet and --wide, and refuse outputs that are its inputs."""
     for below in getattr(command, "commands", {}).values():
         _checked(below)
@@ -222,7 +229,7 @@ def _checked(command: Any) -> Any:
     if callback is not None and not getattr(command, "commands", None):
         command.params.extend(_common_options())
 
-        def checked(**given: Any) -> Any:
+        def checked(**given: Any) -> object:
             be_quiet(given.pop(QUIET))
             show_all_columns(given.pop(WIDE))
             check_overwriting(given)
@@ -233,7 +240,6 @@ def _checked(command: Any) -> Any:
                 raise
 
         command.callback = wraps(callback)(checked)
-    return command
 
 
 def _wrong_usage(error: TyperException) -> int:
@@ -253,7 +259,7 @@ def _wrong_usage(error: TyperException) -> int:
     return _fail(f"{reason} (see: {command} --help)", error.exit_code)
 
 
-def _missing(error: TyperException, params: Sequence[Any]) -> list[str]:
+def _missing(error: TyperException, params: "Sequence[Parameter]") -> list[str]:
     """Return all required options that are not given, if one of them is what is wrong."""
     if getattr(error, "param", None) is None or "Missing option" not in error.format_message():
         return []

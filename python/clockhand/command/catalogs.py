@@ -1,7 +1,7 @@
 """``clockhand policies``, ``devices`` and ``formats``: what there is, each kind with its pages."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import polars as pl
 import typer
@@ -15,6 +15,7 @@ from clockhand.completion.values import values_of
 from clockhand.study.catalogs import describes_ssd, describes_tiers
 from clockhand.study.errors import UsageError, option
 from clockhand.study.policies import name_of
+from clockhand.study.records import Fields
 
 PAGE_OF = "Show the page of this one."
 PolicyName = Annotated[
@@ -71,7 +72,7 @@ def _policies(name: PolicyName = None, format: OutputFormat = None) -> None:
     _show(_engine.write_buffer_page(word), buffers[word])
 
 
-def _show(page: str, entry: dict[str, Any]) -> None:
+def _show(page: str, entry: Fields) -> None:
     print_markdown(page)
     parameters = [
         {

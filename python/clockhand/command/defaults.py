@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
 
 from clockhand.command.output import say
 from clockhand.study.errors import UsageError
+from clockhand.study.records import Fields
 
 FILE = "clockhand.toml"
 INSTEAD = {"memory": ("frames",), "frames": ("memory",), "fast": ("fast_frames",)}
@@ -41,7 +41,7 @@ def with_defaults(words: Sequence[str], commands: Collection[str]) -> list[str]:
     return [words[0], *added, *words[1:]]
 
 
-def _tables(file: Path, commands: Collection[str]) -> dict[str, dict[str, Any]]:
+def _tables(file: Path, commands: Collection[str]) -> dict[str, Fields]:
     import tomllib
 
     try:
@@ -56,7 +56,7 @@ def _tables(file: Path, commands: Collection[str]) -> dict[str, dict[str, Any]]:
     return tables
 
 
-def _options(flag: str, value: Any) -> list[str]:
+def _options(flag: str, value: object) -> list[str]:
     if isinstance(value, bool):
         return [flag] if value else []
     return [

@@ -23,6 +23,7 @@ from clockhand.studies.filecache.findings import BOUND, by_device, findings, gro
 from clockhand.studies.filecache.run import FILE_CACHE, FileCacheRun, break_even_of
 from clockhand.study.errors import UsageError, option
 from clockhand.study.options import options_of
+from clockhand.study.records import Fields
 from clockhand.traces import Reading
 
 Traces = Annotated[
@@ -95,7 +96,7 @@ def _filecache(
     deliver(run.rows, format, out, shown, files, plots, papers.tables)
 
 
-def _lines(options: Any) -> list[str]:
+def _lines(options: Fields) -> list[str]:
     """Return what figures have a line for: each admission, with its policy if there are several."""
     policies = compared(FILE_CACHE, options)
     admissions: list[str] = options_of("filecache")["admission"].checked(options["admission"])

@@ -1,10 +1,13 @@
 """Layout of help: commands and options by subject, whole summaries, and an example each."""
 
 import inspect
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from clockhand.command.reading import OPTIONS as READING_OPTIONS
+
+if TYPE_CHECKING:
+    from typer._click import Command, Context, HelpFormatter
 
 SUBJECTS = {
     "Which policy": ("simulate", "recommend", "watch", "explore", "pagecache"),
@@ -78,7 +81,7 @@ READ = "How traces are read"
 OTHER = "Other"
 
 
-def laid_out(command: Any, words: Sequence[str] = ()) -> Any:
+def laid_out(command: Any, words: Sequence[str] = ()) -> None:
     """Have a command and all below it print help by subject.
 
     Args:
@@ -89,7 +92,7 @@ def laid_out(command: Any, words: Sequence[str] = ()) -> Any:
     for name, one in below.items():
         laid_out(one, (*words, name))
 
-    def format_options(context: Any, formatter: Any) -> None:
+    def format_options(context: "Context", formatter: "HelpFormatter") -> None:
         for title, records in sections(command, context):
             with formatter.section(title):
                 formatter.write_dl(records)
@@ -100,10 +103,9 @@ def laid_out(command: Any, words: Sequence[str] = ()) -> Any:
                 formatter.write(f"  $ clockhand {EXAMPLES[' '.join(words)]}\n")
 
     command.format_options = format_options
-    return command
 
 
-def sections(command: Any, context: Any) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+def sections(command: "Command", context: "Context") -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Return titles with arguments and options: how each is written, and what it means."""
     grouped: dict[str, list[tuple[str, str]]] = {
         "Arguments": [], OWN: [], WRITTEN: [], READ: [], OTHER: []
@@ -128,13 +130,15 @@ def sections(command: Any, context: Any) -> Iterator[tuple[str, list[tuple[str, 
             yield title, records
 
 
-def summary(command: Any) -> str:
+def summary(command: "Command") -> str:
     """Return what a command does, in its first sentence."""
     text: str = inspect.cleandoc(command.help or "").partition("\n\n")[0]
     return " ".join(text.split()).removesuffix(".")
 
 
-def _write_commands(below: dict[str, Any], words: Sequence[str], formatter: Any) -> None:
+def _write_commands(
+    below: "Mapping[str, Command]", words: Sequence[str], formatter: "HelpFormatter"
+) -> None:
     """Write commands by subject with whole summaries; an example of the first of each subject."""
     listed = {name for names in SUBJECTS.values() for name in names}
     others = tuple(name for name in below if name not in listed)

@@ -2,11 +2,10 @@
 
 import io
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from rich.console import Console
 
-KeptTable = tuple[str, Mapping[str, Sequence[Any]]]
+KeptTable = tuple[str, Mapping[str, Sequence[object]]]
 """A title, and the values by headings."""
 
 
@@ -21,7 +20,7 @@ class TableKeeper(Console):
         super().__init__(file=io.StringIO())
         self.tables: list[KeptTable] = []
 
-    def keep(self, title: str, columns: Mapping[str, Sequence[Any]]) -> None:
+    def keep(self, title: str, columns: Mapping[str, Sequence[object]]) -> None:
         """Keep a table; its headings are on one line each."""
         in_line = {", ".join(name.split("\n")): values for name, values in columns.items()}
         self.tables.append((title, in_line))

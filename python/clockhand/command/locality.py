@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -28,6 +28,7 @@ from clockhand.studies.locality.tables import KINDS, THINNED
 from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import trace_label
 from clockhand.study.knee import knee
+from clockhand.study.records import Fields
 from clockhand.study.run import Study
 from clockhand.traces import Reading
 
@@ -65,7 +66,7 @@ def register(app: typer.Typer) -> None:
 @with_options("locality")
 def _locality(
     traces: Traces,
-    options: Any,
+    options: Fields,
     rows: Rows = None,
     frames: Frames = None,
     memory: Memory = None,

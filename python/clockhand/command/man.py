@@ -4,14 +4,17 @@
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from clockhand._engine import __version__
 from clockhand.command import whole_command
 from clockhand.command.help import EXAMPLES, sections, summary
 from clockhand.study.files import publish
+
+if TYPE_CHECKING:
+    from typer._click import Command
 
 SECTION = 1
 EXIT_CODES = (("0", "done"), ("1", "failed"), ("2", "wrong usage"))
@@ -22,8 +25,10 @@ def pages() -> dict[str, str]:
     return {f"{'-'.join(words)}.{SECTION}": _page(command, words) for words, command in _walk()}
 
 
-def _walk() -> Iterator[tuple[tuple[str, ...], Any]]:
-    def below(command: Any, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _walk() -> "Iterator[tuple[tuple[str, ...], Command]]":
+    def below(
+        command: "Command", words: tuple[str, ...]
+    ) -> "Iterator[tuple[tuple[str, ...], Command]]":
         yield words, command
         for name, one in getattr(command, "commands", {}).items():
             yield from below(one, (*words, name))
@@ -31,7 +36,7 @@ def _walk() -> Iterator[tuple[tuple[str, ...], Any]]:
     yield from below(whole_command(), ("clockhand",))
 
 
-def _page(command: Any, words: tuple[str, ...]) -> str:
+def _page(command: "Command", words: tuple[str, ...]) -> str:
     context = command.context_class(command, info_name=" ".join(words))
     usage = " ".join(command.collect_usage_pieces(context))
     lines = [
@@ -60,7 +65,7 @@ def _page(command: Any, words: tuple[str, ...]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _list(records: Any) -> Iterator[str]:
+def _list(records: Iterable[tuple[str, str]]) -> Iterator[str]:
     for term, meaning in records:
         yield ".TP"
         yield f"\\fB{_text(term)}\\fR"

@@ -25,6 +25,7 @@ from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import printable
 from clockhand.study.files import Content, check_places, publish
 from clockhand.study.policies import called
+from clockhand.study.records import Record
 from clockhand.study.selections import highlighted
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def print_markdown(page: str) -> None:
         sys.stdout.write(page)
 
 
-Columns = Mapping[str, Sequence[Any]]
+Columns = Mapping[str, Sequence[object]]
 """The values of columns of one length, by their names."""
 
 
@@ -143,7 +144,7 @@ def print_table(title: str, rows: "pl.DataFrame | Columns", into: Console | None
         numeric = {name for name, kind in rows.schema.items() if kind.is_numeric()}
     if POLICY in columns:
         names = called([text for text in columns[POLICY] if isinstance(text, str)])
-        columns = {**columns, POLICY: [names.get(text, text) for text in columns[POLICY]]}
+        columns = {**columns, POLICY: [names.get(str(text), text) for text in columns[POLICY]]}
     if isinstance(into, TableKeeper):
         into.keep(title, columns)
         return
@@ -218,7 +219,7 @@ def format_for(format: Format | None, out: Path | None) -> Format:
     return Format.TABLE if out is None else endings.get(out.suffix.lower(), Format.TABLE)
 
 
-Records = Sequence[Mapping[str, Any]]
+Records = Sequence[Record]
 """Rows as mappings from columns to values."""
 
 Rows = Union["pl.DataFrame", "Callable[[], pl.DataFrame]"]
@@ -490,7 +491,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _column(values: Sequence[Any]) -> list[str]:
+def _column(values: Sequence[object]) -> list[str]:
     """Return the texts of a column: its numbers have as many decimals each, so that they align."""
     places = decimals_of(values)
     return [_shown(value, places) for value in values]

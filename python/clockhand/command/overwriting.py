@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from clockhand.study.errors import UsageError
 from clockhand.study.files import refuse_overwriting
+from clockhand.study.records import Record
 
 OUTPUTS = frozenset(
     {"out", "report", "plots", "html", "tables", "gauges", "figure", "record", "io_log"}
@@ -16,7 +16,7 @@ FOLDERS = frozenset({"plots", "tables", "dataset", "folder"})
 """Parameters that name folders, which are made if absent."""
 
 
-def check_overwriting(given: Mapping[str, Any]) -> None:
+def check_overwriting(given: Record) -> None:
     """Refuse a command whose outputs are among its inputs, or twice the same.
 
     Args:

@@ -1,7 +1,7 @@
 """``clockhand simulate``: traces against policies, memory sizes and a device."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -44,7 +44,8 @@ from clockhand.studies.pages.comparison import (
 from clockhand.studies.pages.run import PAGES
 from clockhand.study.columns import kinds, rows_as_columns
 from clockhand.study.errors import UsageError, option
-from clockhand.study.facts import Facts, trace_label
+from clockhand.study.facts import trace_label
+from clockhand.study.records import Fields, Record
 from clockhand.study.sampling import estimate_note
 from clockhand.traces import Reading
 
@@ -68,7 +69,7 @@ def register(app: typer.Typer) -> None:
 @with_options("pages")
 def _simulate(
     traces: Traces,
-    options: Any,
+    options: Fields,
     gauges: Gauges = None,
     scratch: Scratch = None,
     jobs: Jobs = None,
@@ -120,11 +121,7 @@ def encoded_gauges(gauges: "pl.DataFrame", path: Path) -> bytes:
     return encoded(gauges, Format.PARQUET if format is Format.TABLE else format, lambda _: None)
 
 
-Record = Mapping[str, Any]
-"""A row: values by the names of columns."""
-
-
-def print_rows(rows: Sequence[Record], facts: Facts, console: Console) -> None:
+def print_rows(rows: Sequence[Record], facts: Record, console: Console) -> None:
     """Print one table per trace and setting with the columns that people compare."""
     traces = {(trace["name"], trace["page_bytes"]): trace for trace in facts["traces"]}
     settings = [name for name in SETTING_COLUMNS if rows and name in rows[0]]
@@ -162,7 +159,7 @@ def for_people(rows: Sequence[Record]) -> Columns:
     have none. The column ``vs clock`` is the I/O time over that of CLOCK with the same memory, if
     CLOCK was run, and ``vs bound`` that over the lower bound. Columns without a value are left out.
     """
-    clock: dict[Any, float] = {}
+    clock: dict[int, float] = {}
     for row in rows:
         if row["policy_resolved"] == "clock:insert_ref=0":
             clock.setdefault(row["frames"], row["io_time_us"])
@@ -212,7 +209,7 @@ def summaries_for_people(rows: Sequence[Record]) -> dict[str, Columns]:
     its I/O time each policy takes. There are none where they would say nothing more than the rows,
     or not fit on a terminal.
     """
-    cells: dict[tuple[Any, Any], tuple[Record, float | None]] = {}
+    cells: dict[tuple[object, object], tuple[Record, float | None]] = {}
     for row, over_bound in zip(rows, times_over_bound(rows), strict=True):
         cells.setdefault((row["policy"], row["frames"]), (row, over_bound))
     policies = list(dict.fromkeys(policy for policy, _ in cells))

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
@@ -17,6 +17,7 @@ from clockhand.command.keeping import TableKeeper
 from clockhand.command.output import command_line
 from clockhand.study.errors import UsageError, option
 from clockhand.study.files import check_places
+from clockhand.study.records import Fields, Record
 
 if TYPE_CHECKING:
     from clockhand.report.paper import Paper
@@ -75,7 +76,7 @@ class Papers:
         check_places([], folder=self.tables)
 
     def files(
-        self, print_for_people: Callable[[Console], None], facts: Mapping[str, Any]
+        self, print_for_people: Callable[[Console], None], facts: Record
     ) -> dict[Path, bytes]:
         """Return the tables that a command prints as files of the folder, if it is asked for."""
         if self.tables is None:
@@ -84,7 +85,7 @@ class Papers:
         print_for_people(keeper)
         return table_files_of(self.tables, self.form, keeper, facts)
 
-    def analyses(self, tables: "Iterable[PaperTable]", facts: Any) -> dict[Path, bytes]:
+    def analyses(self, tables: "Iterable[PaperTable]", facts: Record) -> dict[Path, bytes]:
         """Return tables that are made already as files of the folder, if it is asked for."""
         if self.tables is None:
             return {}
@@ -112,7 +113,7 @@ def papers_of(tables: Path | None, form: TableForm | None, theme: str | None) ->
 
 
 def table_files_of(
-    folder: Path, form: TableForm, keeper: TableKeeper, facts: Mapping[str, Any]
+    folder: Path, form: TableForm, keeper: TableKeeper, facts: Record
 ) -> dict[Path, bytes]:
     """Return kept tables as files, which are named after their titles."""
     import polars as pl
@@ -129,7 +130,7 @@ def table_files_of(
     return table_files(folder, tables, facts, form)
 
 
-def facts_without_traces() -> dict[str, Any]:
+def facts_without_traces() -> Fields:
     """Return how a table was made that needs no trace."""
     return {"command": command_line(), "version": __version__, "traces": []}
 

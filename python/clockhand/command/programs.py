@@ -3,7 +3,7 @@
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -30,6 +30,7 @@ from clockhand.studies.programs.findings import (
 from clockhand.studies.programs.run import PagedRun, run
 from clockhand.study.errors import ClockhandError, UsageError, option
 from clockhand.study.facts import printable
+from clockhand.study.records import Fields
 
 DEFAULT_DEVICE = "slc-nand"
 
@@ -93,7 +94,7 @@ Bits = Annotated[
 AddressSpace = Annotated[
     str, typer.Option(metavar="SIZE", help="The most that a process can have paged.")
 ]
-Record = Annotated[
+LogOption = Annotated[
     Path | None,
     typer.Option(metavar="FILE.parquet", help="Keep the log of references, a stream per process."),
 ]
@@ -144,7 +145,7 @@ def _run(
     address_space: AddressSpace = "16GiB",
     device: Device = DEFAULT_DEVICE,
     seed: Seed = 0,
-    record: Record = None,
+    record: LogOption = None,
     simulate: Simulate = True,
     live: LiveOption = False,
     compare: Compare = None,
@@ -170,7 +171,7 @@ def _run(
     check_outputs(out, report, plots, record)
     if live and not sys.stderr.isatty():
         say("--live shows nothing, because standard error is not a terminal")
-    options: dict[str, Any] = {
+    options: Fields = {
         "memory": memory,
         "frames": frames,
         "swap": swap,

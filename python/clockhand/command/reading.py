@@ -31,7 +31,7 @@ def with_reading(command: Callable[..., None]) -> Callable[..., None]:
     options = [_parameter(option) for option in OPTIONS.values()]
 
     @wraps(command)
-    def with_options(**given: Any) -> None:
+    def with_options(**given: object) -> None:
         reading = {name: given.pop(name) for name in OPTIONS}
         if reading["fetches"] is not None:
             reading["fetches"] = reading["fetches"] == "yes"

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import polars as pl
 import typer
@@ -45,6 +45,7 @@ from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import printable
 from clockhand.study.files import check_places
 from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, OPTIMUM, kind_in_rows
+from clockhand.study.records import Fields
 from clockhand.traces import Reading
 
 PICTURES = (".svg", ".png")
@@ -115,7 +116,7 @@ def register(app: typer.Typer) -> None:
 def _recommend(
     context: typer.Context,
     trace: TraceFile,
-    of_drive: Any,
+    of_drive: Fields,
     device: Device = "slc-nand",
     memory: Memory = None,
     frames: Frames = None,

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import polars as pl
 import typer
@@ -79,7 +79,7 @@ Salvage = Annotated[
         "--salvage", help="Start although pages are damaged; they are errors until written whole."
     ),
 ]
-Record = Annotated[
+LogOption = Annotated[
     Path | None,
     typer.Option(metavar="FILE.parquet", help="Keep what enters the buffer as a trace for ssd."),
 ]
@@ -118,7 +118,7 @@ def _serve(
     keep: Keep = False,
     adopt: Adopt = False,
     salvage: Salvage = False,
-    record: Record = None,
+    record: LogOption = None,
     live: Live = False,
     metrics: Metrics = None,
     format: OutputFormat = None,
@@ -214,7 +214,7 @@ class Session:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _take(self, number: int, _: Any) -> None:
+    def _take(self, number: int, _: object) -> None:
         if self._is_ending:
             self._server.hurry()
         elif self._program is not None:

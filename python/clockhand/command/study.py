@@ -1,7 +1,7 @@
 """The frame of every study's command: options come from their declaration, and rows go out."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial, wraps
 from typing import Annotated, Any
 
@@ -33,6 +33,7 @@ from clockhand.completion.values import CATALOGS, Values, values_of, words_of
 from clockhand.report.reported import INTERVAL
 from clockhand.study.facts import trace_label
 from clockhand.study.options import Option, options_of
+from clockhand.study.records import Fields
 from clockhand.study.run import Study, run_study
 from clockhand.traces import Reading
 
@@ -68,7 +69,7 @@ def with_options(
                     yield parameter
 
         @wraps(command)
-        def with_given(**given: Any) -> None:
+        def with_given(**given: object) -> None:
             options = {name: given.pop(name) for name in declared}
             command(**given, **{place: options})
 
@@ -91,9 +92,9 @@ def with_options(
 
 def _parameter(option: Option, is_required: bool) -> inspect.Parameter:
     """Return the parameter of which Typer makes the option."""
-    types: dict[str, Any] = {"flag": bool, "whole": int, "names": list[str]}
+    types: Mapping[str, object] = {"flag": bool, "whole": int, "names": list[str]}
     kind: Any = types.get(option.kind, str)
-    default: Any = option.default
+    default: object = option.default
     if option.kind == "flag":
         default = False
     elif option.kind == "names":
@@ -126,7 +127,7 @@ def _completing(option: Option) -> Values | None:
 
 def study_command(
     name: str,
-    study: Study[Any],
+    study: Study[object],
     summary: str,
     print_tables: Callable[[Any, Console], None],
     *,
@@ -148,7 +149,7 @@ def study_command(
 
     def command(
         traces: Traces,
-        options: Any,
+        options: Fields,
         jobs: Jobs = None,
         format: OutputFormat = None,
         out: Out = None,
@@ -189,7 +190,7 @@ def print_intervals(run: Any, console: Console) -> None:
         print_table(f"{trace_label(rows['trace'][0], run.facts)}, by interval", filled, console)
 
 
-def compared(study: Study[Any], options: dict[str, Any]) -> list[str]:
+def compared(study: Study[object], options: Fields) -> list[str]:
     """Return what is compared, patterns expanded."""
     assert study.contender is not None, "a command that emphasises what it compares"
     names: list[str] = options_of(study.name)[study.contender].checked(options[study.contender])
@@ -199,7 +200,7 @@ def compared(study: Study[Any], options: dict[str, Any]) -> list[str]:
 def run_shown(
     study: Study[Any],
     traces: list[str],
-    options: dict[str, Any],
+    options: Fields,
     jobs: int | None,
     reading: Reading,
 ) -> Any:

@@ -30,8 +30,9 @@ from clockhand.command.papers import Papers, for_papers
 from clockhand.command.progress import Lines, progress_bar
 from clockhand.report.paper_tables import PaperTable
 from clockhand.study.errors import UsageError, option
-from clockhand.study.facts import Facts, SsdRunFacts, base_names, printable
+from clockhand.study.facts import base_names, printable
 from clockhand.study.files import refuse_overwriting
+from clockhand.study.records import Fields, Record
 from clockhand.sweep import Dataset, analyse, differences, read_experiment, run_sweep
 from clockhand.sweep.differences import Differences
 from clockhand.sweep.experiment import Experiment
@@ -239,7 +240,7 @@ def _highlighted(
     return check_highlight(highlight, given, *figures)
 
 
-def _print_rows(rows: pl.DataFrame, facts: Any, layout: Layout, to: Console) -> None:
+def _print_rows(rows: pl.DataFrame, facts: Record, layout: Layout, to: Console) -> None:
     """Print rows as the study's own command does."""
     if layout is PAGES:
         print_rows(rows.to_dicts(), facts, to)
@@ -248,7 +249,7 @@ def _print_rows(rows: pl.DataFrame, facts: Any, layout: Layout, to: Console) -> 
 
 
 def _print_analyses(
-    tables: list[PaperTable], rows: pl.DataFrame, facts: Any, layout: Layout, to: Console
+    tables: list[PaperTable], rows: pl.DataFrame, facts: Record, layout: Layout, to: Console
 ) -> None:
     """Print the table of each analysis; the rows themselves where none is asked for."""
     for table in tables:
@@ -277,7 +278,7 @@ def sweep_progress() -> Iterator[SweepWatch | None]:
         yield watch
 
 
-def _with_base_names(table: pl.DataFrame, facts: Facts | SsdRunFacts) -> pl.DataFrame:
+def _with_base_names(table: pl.DataFrame, facts: Record) -> pl.DataFrame:
     """Return a table for people, in which traces are called as in the rest of a report."""
     short = base_names(trace["name"] for trace in facts["traces"])
     if "trace" in table.columns:
@@ -285,9 +286,7 @@ def _with_base_names(table: pl.DataFrame, facts: Facts | SsdRunFacts) -> pl.Data
     return table.rename({name: short[name] for name in table.columns if name in short})
 
 
-def _asked(
-    experiment: Experiment, tables: Iterable[PaperTable], facts: Facts | SsdRunFacts
-) -> dict[str, Any]:
+def _asked(experiment: Experiment, tables: Iterable[PaperTable], facts: Record) -> Fields:
     """Return what an experiment asks, what its author expects and its analyses, for a report."""
     from clockhand.report.table import plain_table
 

@@ -1,6 +1,6 @@
 """``clockhand trace``: what a trace is like, its conversion, and its capture."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import polars as pl
 import typer
@@ -20,6 +20,7 @@ from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
 from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import origin_of, synthetic_mark
+from clockhand.study.records import Fields
 from clockhand.traces import Reading, Trace, as_traces, convert_traces, reading_notes
 from clockhand.traces.description import described, first_requests, stream_facts
 
@@ -77,7 +78,7 @@ def _single(traces: list[Trace]) -> Trace:
     return traces[0]
 
 
-def _flat(info: dict[str, Any]) -> dict[str, Any]:
+def _flat(info: Fields) -> Fields:
     """Return the facts as one row: texts of several lines are joined."""
     labels = [f"{key}: {value}" for key, value in info["labels"]]
     lists = {

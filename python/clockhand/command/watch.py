@@ -1,8 +1,8 @@
 """``clockhand watch``: see the hand move, step by step."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +16,11 @@ from clockhand.studies.watch.buffers import WatchedBuffers, watch_buffers
 from clockhand.studies.watch.playing import DEFAULT_LIMIT
 from clockhand.studies.watch.run import Watched, watch_policies
 from clockhand.study.errors import UsageError, option
+from clockhand.study.records import Fields
 from clockhand.traces import Reading
+
+if TYPE_CHECKING:
+    pass
 
 Frames = Annotated[int | None, typer.Option(help="Page frames; 8 are easy to follow.")]
 Page = Annotated[Path, typer.Option("--out", help="The HTML page that plays the steps.")]
@@ -41,8 +45,8 @@ OF_BUFFERS = ("buffer", "ssd", "precondition", "map", "drain")
 def _watch(
     context: typer.Context,
     trace: TraceFile,
-    of_policies: Any,
-    of_buffers: Any,
+    of_policies: Fields,
+    of_buffers: Fields,
     out: Page,
     frames: Frames = None,
     *,
@@ -85,11 +89,15 @@ def _refuse(context: typer.Context, names: Collection[str], asked: str) -> None:
             raise UsageError(f"{flag} means nothing with {asked}", "leave it out")
 
 
-def _show(trace: str, watch: Any, given: dict[str, Any], reading: Reading, out: Path) -> None:
+def _show(
+    trace: str,
+    watch: Callable[..., Watched | WatchedBuffers],
+    given: Fields,
+    reading: Reading,
+    out: Path,
+) -> None:
     with shown_progress() as progress:
-        watched: Watched | WatchedBuffers = watch(
-            trace, watch=progress, command=command_line(), **given, **reading
-        )
+        watched = watch(trace, watch=progress, command=command_line(), **given, **reading)
     for warning in watched.warnings:
         say(f"note: {warning}")
     if reading.get("limit") is None and watched.facts["traces"][0]["requests"] == DEFAULT_LIMIT:

@@ -41,7 +41,7 @@ class _Anything(ModuleType):
     def __getitem__(self, _: object) -> Any:
         return self
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[object]:
         return iter(())
 
     def _joined(self, _: object) -> Any:
@@ -68,7 +68,7 @@ class _Finder:
 
 class _Loader:
     @staticmethod
-    def create_module(spec: Any) -> ModuleType:
+    def create_module(spec: ModuleSpec) -> ModuleType:
         return _Anything(spec.name)
 
     @staticmethod

@@ -1,9 +1,9 @@
 """Values that shells complete: what the catalogs name, one behind another with commas."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from clockhand import _engine
+from clockhand.study.records import Record
 
 _ENDS = ("bound", "opt-feasible")
 """The ends of the optimum's bracket, which are no policies."""
@@ -11,7 +11,7 @@ _ENDS = ("bound", "opt-feasible")
 Values = Callable[[str], list[str]]
 
 
-def _named(entries: Iterable[Mapping[str, Any]]) -> list[str]:
+def _named(entries: Iterable[Record]) -> list[str]:
     return [entry["name"] for entry in entries]
 
 

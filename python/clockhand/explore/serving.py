@@ -11,12 +11,13 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from clockhand.study.errors import ClockhandError, option
+from clockhand.study.records import Record
 
 HOST = "127.0.0.1"
 APP = Path(__file__).with_name("app.py")
@@ -39,7 +40,7 @@ def check_marimo() -> None:
 
 @contextmanager
 def served(
-    place: str, reading: Mapping[str, Any], port: int | None
+    place: str, reading: Record, port: int | None
 ) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
     """Serve the page of a trace or a dataset while the block runs; its address, and the server.
 

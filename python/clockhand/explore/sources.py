@@ -2,9 +2,9 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -15,10 +15,14 @@ from clockhand.studies.watch.run import Watched, watch_policies
 from clockhand.study.catalogs import devices, policies
 from clockhand.study.errors import UsageError
 from clockhand.study.facts import base_names
+from clockhand.study.records import Record
 from clockhand.study.run import Ran
 from clockhand.sweep.dataset import Dataset, distinct
 from clockhand.sweep.layout import PAGES as PAGES_LAYOUT
 from clockhand.sweep.result import reported
+
+if TYPE_CHECKING:
+    import altair as alt
 
 MEMORY = "1%,2%,3%,4%,6%,8%,10%,15%,20%,30%,40%,60%,80%,100%"
 """The memory sizes of the curves and the heat map."""
@@ -109,7 +113,7 @@ TIME = "I/O time s"
 CHART_WIDTH, CHART_HEIGHT = 430, 240
 
 
-def figures(result: Reported, at_memory: pl.DataFrame) -> list[Any]:
+def figures(result: Reported, at_memory: pl.DataFrame) -> "list[alt.LayerChart]":
     """Return the heat map and the curves of a result, as far as it has them."""
     charts = result.charts()
     heat_maps = [chart for key, chart in charts.items() if key.endswith("heat_map")]
@@ -152,7 +156,7 @@ class TraceSource(Source):
         reading: How it is read.
     """
 
-    def __init__(self, path: str, reading: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, path: str, reading: Record | None = None) -> None:
         self.name = base_names([path])[path]
         self.traces = (self.name,)
         self.policies = policies()["name"].to_list()
@@ -164,7 +168,7 @@ class TraceSource(Source):
         self._path = path
         self._reading = dict(reading or {})
         self._kept: dict[tuple[str, str, str], _Kept] = {}
-        self._watched: dict[tuple[Any, ...], Watched] = {}
+        self._watched: dict[tuple[object, ...], Watched] = {}
 
     def result(self, knobs: Knobs) -> Simulation:
         """Return the rows of all memory sizes; what has been computed is not computed again."""
@@ -289,7 +293,7 @@ class DatasetSource(Source):
         return TraceSource(knobs.trace).watched(knobs, frames, best)
 
 
-def source_of(place: str, reading: Mapping[str, Any] | None = None) -> Source:
+def source_of(place: str, reading: Record | None = None) -> Source:
     """Return what a place on the command line is: a folder is a dataset, a file a trace.
 
     Raises:

@@ -1,14 +1,15 @@
 """The device profile that measured points make: costs linear in bytes, and the points."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from clockhand.study.records import Record
 
 UNIT_BYTES = 4096
 PERCENTILES = (1, 10, 25, 50, 75, 90, 99)
 MEDIAN = PERCENTILES.index(50)
 
-Point = Mapping[str, Any]
+Point = Record
 """A measured point: ``operation``, ``bytes``, ``operations``, ``percentiles_ns``, ``mean_ns``."""
 
 
@@ -73,7 +74,7 @@ def profile_text(
     reads: str,
     writes: str,
     date: str,
-    machine: Mapping[str, Any],
+    machine: Record,
     what: str,
     notes: Sequence[str] = (),
 ) -> str:

@@ -5,7 +5,6 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from clockhand import _engine
 from clockhand.measure import ram_disk
@@ -14,6 +13,7 @@ from clockhand.study.calls import in_python
 from clockhand.study.errors import ClockhandError
 from clockhand.study.files import publish
 from clockhand.study.limits import MAXIMUM_COUNT, MAXIMUM_SEED, check_range
+from clockhand.study.records import Fields
 from clockhand.study.sizes import bytes_text, parsed_bytes
 
 FILE_BYTES = "256MiB"
@@ -39,7 +39,7 @@ class MeasuredProfile:
     """
 
     text: str
-    points: list[dict[str, Any]]
+    points: list[Fields]
     findings: list[str] = field(default_factory=list)
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -154,13 +154,13 @@ def measure_memory(*, seed: int = 0, watch: Watch | None = None) -> MeasuredProf
     return MeasuredProfile(text, points + on_disk, _of_memory(points, on_disk, left_out))
 
 
-def _about() -> dict[str, Any]:
+def _about() -> Fields:
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     return {"date": date, "machine": _engine.machine()}
 
 
-def _points_of(measurement: _engine.Measurement, watch: Watch | None) -> list[dict[str, Any]]:
-    points: list[dict[str, Any]] = []
+def _points_of(measurement: _engine.Measurement, watch: Watch | None) -> list[Fields]:
+    points: list[Fields] = []
     steps = measurement.steps()
     for number, step in enumerate(steps):
         if watch is not None:
@@ -169,7 +169,7 @@ def _points_of(measurement: _engine.Measurement, watch: Watch | None) -> list[di
     return points
 
 
-def _ram_disk_points(seed: int, watch: Watch | None) -> tuple[list[dict[str, Any]], str | None]:
+def _ram_disk_points(seed: int, watch: Watch | None) -> tuple[list[Fields], str | None]:
     """Return the points of Figure 1, or why there are none."""
     reason = ram_disk.obstacle()
     if reason is not None:
@@ -200,7 +200,7 @@ def _ram_disk_points(seed: int, watch: Watch | None) -> tuple[list[dict[str, Any
     ], None
 
 
-def _of_storage(points: list[dict[str, Any]]) -> list[str]:
+def _of_storage(points: list[Fields]) -> list[str]:
     direct, cached = median_ns(points, "read", 4096), median_ns(points, "buffered_read", 4096)
     sentences = []
     if direct and cached:
@@ -215,9 +215,7 @@ def _of_storage(points: list[dict[str, Any]]) -> list[str]:
     return sentences
 
 
-def _of_memory(
-    points: list[dict[str, Any]], on_disk: list[dict[str, Any]], left_out: str | None
-) -> list[str]:
+def _of_memory(points: list[Fields], on_disk: list[Fields], left_out: str | None) -> list[str]:
     sentences = []
     copy, touch = median_ns(points, "memory_copy", 4096), median_ns(points, "anonymous_fault")
     if copy and touch:

@@ -13,12 +13,12 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from clockhand.report.words import unique
 from clockhand.reproduce.measured import read_measured
 from clockhand.reproduce.packaged import packaged_content
 from clockhand.study.errors import UsageError
+from clockhand.study.records import Fields, Record
 from clockhand.sweep import Experiment
 from clockhand.sweep.dataset import within
 from clockhand.sweep.experiment import experiment_of, read_content
@@ -77,7 +77,7 @@ class PaperExperiment:
     paper: str
     path: Path
     parts: tuple[tuple[str, Part], ...]
-    beside: Mapping[str, tuple[str, Mapping[str, Any]]]
+    beside: Mapping[str, tuple[str, Record]]
 
 
 def read_paper_experiment(
@@ -111,13 +111,11 @@ def read_paper_experiment(
 
 
 class _Reader:
-    def __init__(
-        self, paper: str, file: Path, content: Mapping[str, Any], folder: Path | None
-    ) -> None:
+    def __init__(self, paper: str, file: Path, content: Record, folder: Path | None) -> None:
         self._paper = paper
         self._file = file
         self._shared = {key: value for key, value in content.items() if key != "part"}
-        self._parts: dict[str, dict[str, Any]] = dict(content.get("part", {}))
+        self._parts: dict[str, Fields] = dict(content.get("part", {}))
         self._folder = folder
         self._is_taken = False
 
@@ -162,14 +160,14 @@ class _Reader:
         }
         return PaperExperiment(self._paper, self._file, parts, beside)
 
-    def _with_files(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _with_files(self, asked: Record) -> Fields:
         """What a measurement found in the place of its file."""
         files = {
             key: read_measured(self._file.parent / asked[key]) for key in asked if key == "file"
         }
         return {**asked, **files}
 
-    def _check(self, name: str, study: str, needed: Mapping[str, Any]) -> None:
+    def _check(self, name: str, study: str, needed: Record) -> None:
         """Refuse a part without what the claims need of it."""
         for key, wanted in needed.items():
             if key == "workloads":
@@ -188,7 +186,7 @@ class _Reader:
         own = {key: value for key, value in table.items() if key not in OF_PART}
         shared = {key: value for key, value in self._shared.items() if key in SHARED}
 
-        def sweep(**traces: Any) -> Experiment:
+        def sweep(**traces: object) -> Experiment:
             try:
                 return experiment_of(self._file, {**shared, **own, **traces})
             except UsageError as error:
@@ -244,7 +242,7 @@ class _Reader:
         )
 
 
-def _over(other: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
+def _over(other: Record, table: Record) -> Fields:
     """A part that is like another; tables are so key by key."""
     kept = {key: value for key, value in other.items() if key not in ("analysis", "folder")}
     own = {key: value for key, value in table.items() if key != "like"}
@@ -256,7 +254,7 @@ def _over(other: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, **own, **inner}
 
 
-def _asked(name: str, table: Mapping[str, Any]) -> str:
+def _asked(name: str, table: Record) -> str:
     """The study that a part asks, or what it asks beside; a sweep alone may ask pages outside."""
     for key in table:
         if key in LAYOUTS or key in BESIDE:

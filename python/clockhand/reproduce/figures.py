@@ -7,7 +7,6 @@ paper's text says of a figure is drawn behind our lines (``paper = [{ y = Y, say
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -16,6 +15,7 @@ from clockhand.reproduce.measured import Measured
 from clockhand.reproduce.measures.cflru import KERNELS, replaced
 from clockhand.reproduce.measures.clock_dnv import per_run
 from clockhand.study.policies import BASELINE
+from clockhand.study.records import Fields, Record
 
 MOST_POINTS = 400
 MOST_LINES = 3
@@ -26,8 +26,8 @@ MOST_RATIOS = 4
 OF_PAPER = "paper: "
 """Prefix of lines that are the paper's."""
 
-Panel = Mapping[str, Any]
-Records = list[dict[str, Any]]
+Panel = Record
+Records = list[Fields]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def _lines(panel: Panel, series: Iterable[str], records: Records, **own: str) ->
     )  # fmt: skip
 
 
-def _printed(heights: Iterable[Mapping[str, Any]], records: Records) -> Records:
+def _printed(heights: Iterable[Record], records: Records) -> Records:
     """What the paper's text says of a figure, as lines over all of ours."""
     ends = {record["x"] for record in records}
     return [

@@ -26,6 +26,7 @@ import polars as pl
 
 from clockhand.report.words import percent, unique
 from clockhand.reproduce.packaged import packaged_content
+from clockhand.study.records import Fields, Record
 
 TOLERANCE = 0.1
 """A number is met within this share of the paper's, on both sides."""
@@ -193,7 +194,7 @@ MEAN = (
     f"{NUMBER} Inconclusive if the interval over the cases (95 %, bootstrap) is wider than that "
     "tenth on both sides and reaches into it."
 )
-RULES: Mapping[str, tuple[Callable[[Values, Mapping[str, Any]], Verdict], str]] = {
+RULES: Mapping[str, tuple[Callable[[Values, Record], Verdict], str]] = {
     "mean": (lambda ours, it: judged_mean(ours, it["paper"]), MEAN),
     "greatest": (lambda ours, it: judged_number(max(ours), it["paper"]), NUMBER),
     "range": (
@@ -228,7 +229,7 @@ OWN = {
 """What a claim in ``claims.toml`` may say; everything else is an argument of its measure."""
 
 
-def judge(paper: str, tables: Mapping[str, Any]) -> list[Claim]:
+def judge(paper: str, tables: Record) -> list[Claim]:
     """Judge a paper's claims, in its order: all those whose tables are there.
 
     Args:
@@ -251,7 +252,7 @@ def measure_of(name: str) -> Callable[..., Found | None]:
     return cast(Callable[..., Found | None], getattr(measures, function))
 
 
-def _readings(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _readings(content: Record) -> Iterator[Fields]:
     """Each claim in each of its readings, over what the file says of its measure and of all."""
     for claim in content["claim"]:
         shared = content.get("measure", {}).get(claim.get("measure"), {})
@@ -270,7 +271,7 @@ def _readings(content: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             }
 
 
-def _choices(content: Mapping[str, Any], claim: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
+def _choices(content: Record, claim: Record) -> list[list[Fields]]:
     """What a reading is put together from: a claim's own readings, in ``each`` of a further list
     of the file, or lists of the file alone."""
     own = claim.get("readings", [{}])
@@ -279,9 +280,7 @@ def _choices(content: Mapping[str, Any], claim: Mapping[str, Any]) -> list[list[
     return [*first, *([content["readings"][claim["each"]]] if "each" in claim else [])]
 
 
-def _judged(
-    content: Mapping[str, Any], claim: dict[str, Any], tables: Mapping[str, Any]
-) -> Claim | None:
+def _judged(content: Record, claim: Fields, tables: Record) -> Claim | None:
     """The claim with its verdict; none if the tables do not have what its reading is about."""
     shown = signed if content.get("shares") == "signed" else percent
     own = (claim["key"], claim["statement"], claim["place"], claim["quote"])
@@ -326,7 +325,7 @@ def _judged(
     )
 
 
-def _support(values: Values, claim: Mapping[str, Any]) -> float:
+def _support(values: Values, claim: Record) -> float:
     """How near a number is to the paper's, or the share of the cases in which something holds."""
     if not values:
         return -1.0
@@ -343,12 +342,12 @@ def signed(share: float) -> str:
     return f"{round(100 * share, 1) + 0.0:+.1f} %"
 
 
-def _in_text(paper: Any, shown: Callable[[float], str]) -> str:
+def _in_text(paper: float | list[float], shown: Callable[[float], str]) -> str:
     """The paper's number or range; other kinds say themselves in words."""
     return " to ".join(map(shown, paper if isinstance(paper, list) else [paper]))
 
 
-def _in_words(values: Values, shown: Callable[[float], str]) -> dict[str, Any]:
+def _in_words(values: Values, shown: Callable[[float], str]) -> Fields:
     """What the texts of a claim may say of its values."""
     if not values:
         return {

@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from clockhand.study.errors import UsageError
+from clockhand.study.records import Record
 from clockhand.study.toml import toml_content
 
 READ, CACHED, COPIED = "ram_disk_read", "ram_disk_buffered", "memory_copy"
@@ -62,7 +62,7 @@ def read_measured(path: Path) -> Measured:
         ) from error
 
 
-def _points(content: Mapping[str, Any], operation: str) -> dict[int, MeasuredPoint]:
+def _points(content: Record, operation: str) -> dict[int, MeasuredPoint]:
     points = {}
     for point in content["points"]:
         if point["operation"] == operation:

@@ -5,9 +5,9 @@ checkout its files are links to those of the repository; a wheel holds the files
 """
 
 from pathlib import Path
-from typing import Any
 
 from clockhand.study.files import cache_folder
+from clockhand.study.records import Fields
 from clockhand.sweep.experiment import read_content
 
 INPUTS = Path(__file__).with_name("inputs")
@@ -18,7 +18,7 @@ def packaged(paper: str, name: str) -> Path:
     return (INPUTS / "experiments" / paper / name).resolve()
 
 
-def packaged_content(paper: str, name: str) -> dict[str, Any]:
+def packaged_content(paper: str, name: str) -> Fields:
     """Return what a TOML file of a paper's experiment says: ``claims.toml`` or ``report.toml``."""
     return read_content(packaged(paper, name))
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import altair as alt
 import polars as pl
@@ -21,6 +20,7 @@ from clockhand.studies.locality.panels import topics
 from clockhand.studies.ssd.findings import geometry_line
 from clockhand.study.facts import printable, trace_label
 from clockhand.study.policies import BOUND
+from clockhand.study.records import Fields, Record
 
 PAGE_TEMPLATE = Path(__file__).with_name("reproduction.html.j2")
 PANEL_HEIGHT = 190
@@ -47,9 +47,9 @@ def render_reproduction(made: Reproduction) -> str:
     )
 
 
-def _by_statement(claims: Collection[Claim]) -> dict[str, list[Any]]:
+def _by_statement(claims: Collection[Claim]) -> dict[str, list[Record]]:
     """Return the readings of each statement, in the order of the claims."""
-    found: dict[str, list[Any]] = {}
+    found: dict[str, list[Record]] = {}
     for claim in claims:
         found.setdefault(claim.statement, []).append(printable(vars(claim)))
     return found
@@ -70,7 +70,7 @@ def _texts(table: pl.DataFrame) -> tuple[list[tuple[str, bool]], list[tuple[str,
     return columns, [tuple(number_text(value) for value in row) for row in table.iter_rows()]
 
 
-def _part(figure: Mapping[str, Any], report: Mapping[str, Any], results: Mapping[str, Any]) -> Part:
+def _part(figure: Record, report: Record, results: Record) -> Part:
     """One of the paper's figures, a row of panels per trace."""
     tables = [results[name] for name in figure["of"] if name in results]
     facts, label = results["facts"], figure.get("label", "{trace}")
@@ -78,7 +78,7 @@ def _part(figure: Mapping[str, Any], report: Mapping[str, Any], results: Mapping
         return _locality_part(figure, tables[0], tables[1], facts)
     looks = _looks(report.get("looks", {}).get(figure.get("looks")), results)
     rows: list[tuple[str, list[Figure]]] = []
-    records: list[dict[str, Any]] = []
+    records: list[Fields] = []
     drawn = FIGURES[figure["draw"]](figure["panel"], *tables)
     for index, (trace, of_trace) in enumerate(drawn):
         figures = []
@@ -93,7 +93,7 @@ def _part(figure: Mapping[str, Any], report: Mapping[str, Any], results: Mapping
     return Part(figure["key"], figure["title"], figure["text"], rows, records)
 
 
-def _labelled(label: str, trace: str, rows: Any, facts: Any) -> str:
+def _labelled(label: str, trace: str, rows: pl.DataFrame, facts: Record) -> str:
     """Heading of the panels of a trace, or of the machine in its place."""
     if not label:
         return trace
@@ -103,7 +103,7 @@ def _labelled(label: str, trace: str, rows: Any, facts: Any) -> str:
     return label.format(trace=trace_label(trace, facts), workload=workload)
 
 
-def _looks(said: Mapping[str, Any] | None, results: Mapping[str, Any]) -> dict[str, Mark]:
+def _looks(said: Record | None, results: Record) -> dict[str, Mark]:
     """The looks of series in every panel; empty if each panel has its own."""
     if said is None:
         return {}
@@ -126,16 +126,16 @@ def _look(series: str, place: int, looks: Mapping[str, Mark]) -> tuple[str, tupl
 
 
 def _locality_part(
-    figure: Mapping[str, Any],
+    figure: Record,
     localities: Mapping[str, pl.DataFrame],
     table: pl.DataFrame,
-    facts: Any,
+    facts: Record,
 ) -> Part:
     """The CRAW paper's Figures 2 to 5, as the locality report draws them."""
     traces = table["trace"].unique(maintain_order=True).to_list()
     topic = topics(localities, traces)[0]
     rows: list[tuple[str, list[Figure]]] = []
-    records: list[dict[str, Any]] = []
+    records: list[Fields] = []
     for index, (trace, row) in enumerate(zip(traces, topic.rows, strict=True)):
         figures = []
         for panel in row.panels:

@@ -16,11 +16,12 @@ from clockhand.reproduce.measured import Measured
 from clockhand.reproduce.measures.locality import locality_rows
 from clockhand.reproduce.packaged import packaged_content
 from clockhand.studies.filecache.run import break_even
-from clockhand.studies.locality.run import locality
+from clockhand.studies.locality.run import Locality, locality
 from clockhand.studies.locality.tables import TABLES
 from clockhand.studies.locality.window import predict_window
 from clockhand.studies.pages.run import GAUGE_SCHEMA, run_simulation
 from clockhand.studies.ssd.findings import FAMILY
+from clockhand.study.records import Fields, Record
 from clockhand.sweep import Sweep, analyse, run_sweep
 from clockhand.sweep.run import SweepWatch
 
@@ -57,9 +58,9 @@ class Reproduction:
     paper: str
     claims: list[Claim]
     paper_tables: Mapping[str, pl.DataFrame]
-    results: Mapping[str, Any]
+    results: Record
     tables: list[PaperTable]
-    facts: Any
+    facts: Record
     warnings: list[str]
 
 
@@ -98,7 +99,7 @@ def reproduce(
         )
         for _, part in experiment.parts
     ]
-    results: dict[str, Any] = {}
+    results: Fields = {}
     for (name, part), sweep in zip(experiment.parts, swept, strict=True):
         before = [results[name]] if name in results else []
         results[name] = pl.concat([*before, _rows_of(part, sweep)])
@@ -136,7 +137,7 @@ def reproduce(
     )
 
 
-def _is_there(entry: Mapping[str, Any], results: Mapping[str, Any]) -> bool:
+def _is_there(entry: Record, results: Record) -> bool:
     """Say whether there are results for a table: traces that are taken along may be missing."""
     return not entry["of"] or any(name in results for name in entry["of"])
 
@@ -156,15 +157,15 @@ def _renamed(table: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
     return table.with_columns(pl.col("trace").replace_strict(names, return_dtype=pl.String))
 
 
-def _joined_facts(parts: Iterable[tuple[str, Part]], swept: Iterable[Sweep]) -> dict[str, Any]:
+def _joined_facts(parts: Iterable[tuple[str, Part]], swept: Iterable[Sweep]) -> Fields:
     """Return the facts of all sweeps as those of one run; traces are called as in the rows."""
     pairs = list(zip(parts, swept, strict=True))
-    made: list[dict[str, Any]] = []
+    made: list[Fields] = []
     for (_, part), sweep in pairs:
         names = dict(zip(part.sweep.traces, part.names, strict=True))
         traces = [{**trace, "name": names[trace["name"]]} for trace in sweep.facts["traces"]]
         made.append({**sweep.facts, "traces": traces})
-    lists: dict[str, Any] = {
+    lists: Fields = {
         kind: list({it["name"]: it for facts in made for it in facts[kind]}.values())
         for kind in ("traces", "devices", "policies", "ssds", "buffers")
         if kind in made[0]
@@ -187,7 +188,7 @@ class _Beside:
     Each takes the part's name and the keys of the table, and says what it adds to the results.
     """
 
-    def __init__(self, part: Part | None, results: Mapping[str, Any], jobs: int | None) -> None:
+    def __init__(self, part: Part | None, results: Record, jobs: int | None) -> None:
         self._results = results
         self._jobs = jobs
         if part is not None:
@@ -196,10 +197,10 @@ class _Beside:
             setting = part.sweep.settings[0].options
             self._setting = {key: setting[key] for key in ("page_size", "device") if key in setting}
 
-    def locality(self, name: str, *, views: list[str], repeats: list[str]) -> dict[str, Any]:
+    def locality(self, name: str, *, views: list[str], repeats: list[str]) -> Fields:
         """The rankings of the sweep's traces, in each view and counting of repeats."""
 
-        def found(**reading: Any) -> Any:
+        def found(**reading: object) -> Locality:
             return locality(list(self._names), **self._setting, **reading)
 
         first = found()
@@ -218,7 +219,7 @@ class _Beside:
                 }
         return {name: locality_rows(readings), "localities": shown}
 
-    def gauges(self, name: str, *, policies: str, memory: str) -> dict[str, Any]:
+    def gauges(self, name: str, *, policies: str, memory: str) -> Fields:
         """Samples of a policy's gauges on each trace; the paper's Figure 15 is of xmms."""
         away = (pl.col("memory_share") - float(memory.removesuffix("%")) / 100).abs()
         frames = [pl.DataFrame(schema=GAUGE_SCHEMA)]
@@ -233,7 +234,7 @@ class _Beside:
         gauges = pl.concat(frames)
         return {"gauges": gauges, name: making.area_rows(gauges)}
 
-    def simulate(self, name: str, **options: Any) -> dict[str, Any]:
+    def simulate(self, name: str, **options: object) -> Fields:
         """What software costs beside the I/O, of a simulation of the sweep's traces."""
         rows = [
             run_simulation(
@@ -243,7 +244,7 @@ class _Beside:
         ]
         return {name: making.overhead_rows(pl.concat(rows), options)}
 
-    def window(self, name: str, **options: Any) -> dict[str, Any]:
+    def window(self, name: str, **options: Any) -> Fields:
         """A row for each position of each program's LRU list (CFLRU's Figure 2)."""
         rows = [
             predict_window(trace, **options).rows.with_columns(
@@ -255,10 +256,10 @@ class _Beside:
         ]
         return {name: pl.concat(rows)}
 
-    def measurement(self, name: str, *, file: Measured) -> dict[str, Any]:
+    def measurement(self, name: str, *, file: Measured) -> Fields:
         """The times of one machine."""
         return {name: file}
 
-    def break_even(self, name: str, *, devices: list[str], insert: list[str]) -> dict[str, Any]:
+    def break_even(self, name: str, *, devices: list[str], insert: list[str]) -> Fields:
         """After how many hits a cached block pays."""
         return {name: break_even(devices, insert=insert)}

@@ -22,14 +22,15 @@ from clockhand.reproduce.measures.clock_dnv import OURS, per_run
 from clockhand.reproduce.measures.compared import BANDS, Compared, in_band
 from clockhand.reproduce.measures.scm import best_pages
 from clockhand.study.policies import BASELINE, name_of
+from clockhand.study.records import Fields, Record
 
 ALL_TRACES = "all traces"
 
-Row = dict[str, Any]
+Row = Fields
 Rows = Sequence[Sequence[Any]]
 
 
-def made(entry: Mapping[str, Any], results: Mapping[str, Any]) -> pl.DataFrame:
+def made(entry: Record, results: Record) -> pl.DataFrame:
     """Return a table that ``report.toml`` names: results as they are, or what is made of them."""
     of = [results[name] for name in entry["of"] if name in results]
     if "make" in entry:
@@ -52,7 +53,7 @@ def area_rows(gauges: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def overhead_rows(rows: pl.DataFrame, priced: Mapping[str, Any]) -> pl.DataFrame:
+def overhead_rows(rows: pl.DataFrame, priced: Record) -> pl.DataFrame:
     """Return what the policies' software costs beside their I/O, by what an event was priced at."""
     hand, fault = (
         (pl.col(count) * priced[f"{kind}_ns"] / 1e3).alias(f"{kind}_time_us")
@@ -126,7 +127,7 @@ def flash_devices(*, papers: Rows) -> pl.DataFrame:
     return literal(columns=columns, rows=rows)
 
 
-def craw_workloads(facts: Mapping[str, Any], *, papers: Rows) -> pl.DataFrame:
+def craw_workloads(facts: Record, *, papers: Rows) -> pl.DataFrame:
     """Return the CRAW paper's Table 2, then our traces in the same columns."""
     ours = [
         (

@@ -1,12 +1,12 @@
 """What a server did over time: counts four times a second, and the times of each second."""
 
 import threading
-from collections.abc import Mapping
-from typing import Any
 
 import polars as pl
 
+from clockhand import _engine
 from clockhand.study.columns import schema
+from clockhand.study.records import Fields, Record
 
 TICK_SECONDS = 0.25
 TICKS_PER_SECOND = 4
@@ -35,7 +35,7 @@ TIMES = ("read_us_p99", "write_us_p99", "flush_us_p99")
 SAMPLE_SCHEMA = schema("serve samples")
 """Names, order and types of the columns of samples."""
 
-Sample = dict[str, Any]
+Sample = Fields
 
 
 class Course:
@@ -46,7 +46,7 @@ class Course:
         second: The last sample that has times.
     """
 
-    def __init__(self, engine: Any) -> None:
+    def __init__(self, engine: _engine.BlockServer) -> None:
         self.samples: list[Sample] = []
         self._start = _start_of(engine)
         self.second: Sample | None = None
@@ -103,7 +103,7 @@ class Course:
         self._stride *= 2
 
 
-def _start_of(engine: Any) -> Sample:
+def _start_of(engine: _engine.BlockServer) -> Sample:
     """Return the counts before the first request: clients may come before the first sample."""
     figures = engine.figures(False)
     known = {} if figures is None else figures[0] | figures[1]
@@ -112,6 +112,6 @@ def _start_of(engine: Any) -> Sample:
     return {"seconds": 0.0, **nothing, **kept}
 
 
-def _slower(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, float | None]:
+def _slower(one: Record, other: Record) -> dict[str, float | None]:
     known = {name: [v for v in (one[name], other[name]) if v is not None] for name in TIMES}
     return {name: max(values, default=None) for name, values in known.items()}

@@ -7,7 +7,7 @@ import socketserver
 import stat
 import struct
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from clockhand._engine import __version__
 from clockhand.serving.server import BlockServer
 from clockhand.study.errors import UsageError, option
+from clockhand.study.records import Record
 
 PREFIX = "clockhand_serve"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -47,7 +48,7 @@ def metrics_text(server: BlockServer) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _histogram(of: Mapping[str, Any]) -> Iterator[str]:
+def _histogram(of: Record) -> Iterator[str]:
     name, command = f"{PREFIX}_request_seconds", f'command="{of["command"]}"'
     for bound_us, count in of["buckets"]:
         yield f'{name}_bucket{{{command},le="{bound_us / 1e6:g}"}} {count}'
@@ -90,7 +91,7 @@ class _UnixServer(socketserver.ThreadingUnixStreamServer):
         os.fchmod(self.socket.fileno(), 0o600)
         super().server_bind()
 
-    def verify_request(self, request: Any, client_address: Any) -> bool:
+    def verify_request(self, request: Any, client_address: object) -> bool:
         """Let in this user and root."""
         size = struct.calcsize("3i")
         peer = request.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
@@ -126,7 +127,7 @@ def metrics_served(server: BlockServer, place: str | None) -> Iterator[str | Non
                 Path(place).unlink()
 
 
-def _listener(place: str, handler: Any) -> tuple[socketserver.BaseServer, str]:
+def _listener(place: str, handler: type[_Handler]) -> tuple[socketserver.BaseServer, str]:
     host, colon, port = place.rpartition(":")
     try:
         if "/" not in place and colon and port.isdigit():

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import polars as pl
 
@@ -11,7 +10,6 @@ from clockhand.report.canvas import Spec
 from clockhand.report.course import (
     CoursePage,
     Panel,
-    Record,
     TitledTable,
     line_chart,
     looks_of,
@@ -20,12 +18,13 @@ from clockhand.report.course import (
 from clockhand.report.table import plain_table
 from clockhand.report.words import size_text
 from clockhand.study.facts import printable
+from clockhand.study.records import Fields, Record
 
 OVERLINE = "a write buffer as a disk"
 MIB = 2**20
 
 
-def render(rows: pl.DataFrame, samples: pl.DataFrame, facts: Mapping[str, Any]) -> str:
+def render(rows: pl.DataFrame, samples: pl.DataFrame, facts: Record) -> str:
     """Return the report of a session as HTML text.
 
     Args:
@@ -87,7 +86,7 @@ def findings(rows: pl.DataFrame) -> list[str]:
     return sentences
 
 
-def _slow(row: Mapping[str, Any]) -> Iterator[str]:
+def _slow(row: Record) -> Iterator[str]:
     known = {
         kind: row[f"{kind}_us_p99"]
         for kind in ("read", "write", "flush")
@@ -224,7 +223,7 @@ def _grown(samples: pl.DataFrame, one: str, other: str) -> Iterator[tuple[float,
         yield after["seconds"], after[one] - before[one], after[other] - before[other]
 
 
-def _hits(samples: pl.DataFrame) -> list[Record]:
+def _hits(samples: pl.DataFrame) -> list[Fields]:
     summed = samples.with_columns(hits=pl.col("read_hits") + pl.col("write_hits"))
     return [
         {"series": "hits", "x": seconds, "y": 100 * hits / references}
@@ -233,7 +232,7 @@ def _hits(samples: pl.DataFrame) -> list[Record]:
     ]
 
 
-def _rates(samples: pl.DataFrame, names: Mapping[str, str], unit: int = 1) -> list[Record]:
+def _rates(samples: pl.DataFrame, names: Mapping[str, str], unit: int = 1) -> list[Fields]:
     """Return changes per second between samples, each at the later one's time."""
     return [
         {
@@ -247,7 +246,7 @@ def _rates(samples: pl.DataFrame, names: Mapping[str, str], unit: int = 1) -> li
     ]
 
 
-def _levels(samples: pl.DataFrame, names: Mapping[str, str]) -> list[Record]:
+def _levels(samples: pl.DataFrame, names: Mapping[str, str]) -> list[Fields]:
     return [
         {"series": series, "x": row["seconds"], "y": row[name]}
         for row in samples.to_dicts()

@@ -2,12 +2,12 @@
 
 import os
 import pwd
-import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import polars as pl
 
@@ -20,6 +20,7 @@ from clockhand.study.columns import schema
 from clockhand.study.errors import ClockhandError, UsageError, option
 from clockhand.study.facts import equivalent_command
 from clockhand.study.limits import check_range
+from clockhand.study.records import Fields, Record
 from clockhand.study.run import run_facts
 
 SERVE_SCHEMA = schema("serve")
@@ -60,7 +61,11 @@ class BlockServer(ReportedRows):
     )  # fmt: skip
 
     def __init__(
-        self, engine: Any, socket: Path | None, folder: Any, facts: Mapping[str, Any]
+        self,
+        engine: _engine.BlockServer,
+        socket: Path | None,
+        folder: TemporaryDirectory[str] | None,
+        facts: Fields,
     ) -> None:
         self.uri: str = engine.uri
         self.socket = socket
@@ -93,9 +98,9 @@ class BlockServer(ReportedRows):
         self.notes += fresh
         return fresh
 
-    def figures(self) -> tuple[Any, Any, Any] | None:
+    def figures(self) -> tuple[Fields, Fields, list[Fields]] | None:
         """Return the row so far, what there is at this moment, and the times of requests."""
-        figures: tuple[Any, Any, Any] | None = self._engine.figures(False)
+        figures: tuple[Fields, Fields, list[Fields]] | None = self._engine.figures(False)
         return figures
 
     @property
@@ -126,7 +131,7 @@ class BlockServer(ReportedRows):
                 raise ClockhandError(failure)
         return self.rows
 
-    def finish_while(self, waits: Any) -> None:
+    def finish_while(self, waits: Callable[[], object]) -> None:
         """Finish in a thread of its own, while this one calls ``waits`` and takes signals.
 
         Raises:
@@ -266,10 +271,10 @@ def serve(
         "record": _text(record),
     }
     check_range("connections", connections, 1, MOST_CONNECTIONS)
-    folder = None
+    folder: TemporaryDirectory[str] | None = None
     place = None if socket is None else Path(socket)
     if private or (private is None and socket is None and listen is None and not inherited):
-        folder = tempfile.TemporaryDirectory(prefix="clockhand-serve-")
+        folder = TemporaryDirectory(prefix="clockhand-serve-")
         place = Path(folder.name, "disk.sock")
         options["private"] = os.fspath(place)
     engine = _engine.BlockServer.start(options)
@@ -278,7 +283,7 @@ def serve(
     return server
 
 
-def _facts(options: Mapping[str, Any], made_by: str | None) -> Mapping[str, Any]:
+def _facts(options: Record, made_by: str | None) -> Fields:
     """Return how a session was made, with the options that were given."""
     given = {name: value for name, value in options.items() if value not in (None, False, [], "")}
     del given["connections"]

@@ -1,11 +1,12 @@
 """What there is: policies, write buffers, devices, drives, tiers and trace formats."""
 
 from pathlib import Path
-from typing import Any, overload
+from typing import overload
 
 import polars as pl
 
 from clockhand import _engine
+from clockhand.study.records import Fields
 from clockhand.study.toml import toml_content
 
 
@@ -59,7 +60,7 @@ def write_buffers(name: str | None = None) -> pl.DataFrame | Page:
     return _catalog(_engine.write_buffers())
 
 
-def _catalog(entries: list[dict[str, Any]]) -> pl.DataFrame:
+def _catalog(entries: list[Fields]) -> pl.DataFrame:
     rows = [
         {
             "name": entry["name"],

@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from clockhand import _engine
+from clockhand.study.records import Record
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,7 +18,7 @@ Schema = Mapping[str, "type[pl.DataType]"]
 Kinds = Mapping[str, str]
 """Names, order and kinds of the columns of a table, in the engine's words."""
 
-Part = Mapping[str, Any]
+Part = Record
 """Some rows: for each column an array of NumPy or a list, or the value that all these rows have."""
 
 TYPES = {"text": "String", "u64": "UInt64", "i64": "Int64", "f64": "Float64", "bool": "Boolean"}
@@ -35,7 +36,7 @@ def kinds(table: str) -> Kinds:
 
 
 @cache
-def _declared() -> Mapping[str, Sequence[Mapping[str, Any]]]:
+def _declared() -> Mapping[str, Sequence[Record]]:
     return _engine.columns()
 
 
@@ -101,7 +102,7 @@ class ColumnParts:
         return tables[0] if len(tables) == 1 else pl.concat([pl.DataFrame(schema=schema), *tables])
 
 
-def rows_as_columns(kinds: Kinds, rows: Sequence[Mapping[str, Any]]) -> ColumnParts:
+def rows_as_columns(kinds: Kinds, rows: Sequence[Record]) -> ColumnParts:
     """Return rows that are mappings as columns."""
     return ColumnParts(kinds, [{name: [row[name] for row in rows] for name in kinds}])
 
@@ -148,6 +149,6 @@ def _section(title: str, lines: Sequence[str], also: str = "") -> str:
     return f"\n## {title}\n{also_text}{table}"
 
 
-def _line(column: Mapping[str, Any]) -> str:
+def _line(column: Record) -> str:
     holds = column["kind"] + ("?" if column["nullable"] else "")
     return f"| `{column['name']}` | `{holds}` | {' '.join(column['doc'].split())} |\n"

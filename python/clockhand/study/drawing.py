@@ -74,7 +74,7 @@ class Converter:
             raise AttributeError(name)
         return partial(self._ask, name)
 
-    def _ask(self, name: str, *positional: Any, **named: Any) -> Any:
+    def _ask(self, name: str, *positional: Any, **named: object) -> Any:
         with self._lock:
             process = self._started()
             assert process.stdin is not None and process.stdout is not None

@@ -6,6 +6,8 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NotRequired, TypedDict, TypeVar, cast
 
+from clockhand.study.records import Fields, Record
+
 Value = TypeVar("Value")
 
 
@@ -73,7 +75,7 @@ class Facts(TypedDict):
     version: str
     created: str
     seed: int | None
-    options: dict[str, Any]
+    options: Fields
     traces: list[TraceFacts]
     devices: list[DeviceFacts]
     policies: list[PolicyFacts]
@@ -117,7 +119,7 @@ class SsdRunFacts(TypedDict):
     version: str
     created: str
     seed: int
-    options: dict[str, Any]
+    options: Fields
     traces: list[TraceFacts]
     ssds: list[SsdFacts]
     buffers: list[PolicyFacts]
@@ -133,7 +135,7 @@ class PagedRunFacts(TypedDict):
     version: str
     created: str
     seed: int
-    options: dict[str, Any]
+    options: Fields
     program: str
     exit_code: int
     seconds: float
@@ -201,7 +203,7 @@ def synthetic_mark(origin: Origin) -> str:
     return "(synthetic stand-in)" if origin.get("stand_in") else "(synthetic)"
 
 
-def trace_label(name: str, facts: Facts | SsdRunFacts | None) -> str:
+def trace_label(name: str, facts: Record | None) -> str:
     """Return the printable base name of a trace, with a mark where the facts call it synthetic.
 
     Raises:

@@ -9,6 +9,7 @@ from typing import Any
 
 from clockhand import _engine
 from clockhand.study.limits import check_range
+from clockhand.study.records import Fields, Record
 from clockhand.study.selections import expanded
 
 SHARE_DECIMALS = 10
@@ -30,11 +31,11 @@ Device = str | os.PathLike[str]
 Names = str | os.PathLike[str] | type | Sequence[str | os.PathLike[str] | type]
 """One name with parameters or several; a class is a policy of one's own."""
 
-FormatOfText = str | Mapping[str, Any] | None
+FormatOfText = str | Record | None
 """The name of a format, or ``csv:`` and the columns of a table as one text, or as a mapping of the
 same keywords: ``{"sep": ";", "op": "cmd", "address": "lba*512", "write": ["W", "WS"]}``."""
 
-TYPES: Mapping[str, Any] = {
+TYPES: Record = {
     "text": str, "word": str, "whole": int, "number": float | str, "flag": bool, "answer": bool,
     "sizes": Listed, "list": Listed, "names": Names, "device": Device, "file": Device,
     "format": FormatOfText,
@@ -91,7 +92,7 @@ class Option:
         return self.name.replace("_", "-")
 
     @property
-    def value(self) -> Any:
+    def value(self) -> str | int | bool | None:
         """Its default as a value of its type."""
         if self.kind == "flag":
             return False
@@ -140,7 +141,7 @@ def options_of(study: str) -> Mapping[str, Option]:
     return {option["name"]: _option(option) for option in _engine.options()[study]}
 
 
-def _option(declared: Mapping[str, Any]) -> Option:
+def _option(declared: Record) -> Option:
     """Return an option; its text has a paragraph for the command, and perhaps one for Python."""
     help, _, python_help = declared["help"].partition("\n\n")
     words = tuple(declared.get("words", ()))
@@ -148,7 +149,7 @@ def _option(declared: Mapping[str, Any]) -> Option:
     return Option(**{**declared, **texts, "words": words})
 
 
-def checked(study: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def checked(study: str, given: Record) -> Fields:
     """Return all options of a study as the engine takes them, with defaults for what is not given.
 
     Raises:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from clockhand import _engine
 from clockhand.study.errors import UsageError
 from clockhand.study.policies import IN_FILE
+from clockhand.study.records import Fields
 
 if TYPE_CHECKING:
     import polars as pl
@@ -139,7 +140,7 @@ def check_policy(policy: str | type) -> Conformance:
     )
 
 
-def _rules(rows: list[dict[str, Any]]) -> "pl.DataFrame":
+def _rules(rows: list[Fields]) -> "pl.DataFrame":
     import polars as pl
 
     numbers = dict.fromkeys(("memories", "references"), pl.UInt64)
@@ -262,7 +263,7 @@ def _digest_of(own: type) -> str:
     return hashlib.sha256(f"{source}\n{parts}".encode()).hexdigest()[:DIGITS]
 
 
-def _parts(own: type) -> Iterator[tuple[str, object]]:
+def _parts(own: type) -> Iterator[tuple[str, Any]]:
     """The attributes of a class, as far as they are the same in every process."""
     for name, value in sorted(vars(own).items()):
         code = getattr(value, "__code__", None)
@@ -353,11 +354,11 @@ def _period(name: str, own: type) -> int | None:
     return period
 
 
-def _parameter(name: str, given: str, default: str, words: list[str]) -> dict[str, Any]:
+def _parameter(name: str, given: str, default: str, words: list[str]) -> Fields:
     return {"name": name, "given": given, "default": default, "words": words}
 
 
-def _parameters(name: str, own: type) -> list[dict[str, Any]]:
+def _parameters(name: str, own: type) -> list[Fields]:
     """Describe what ``__init__`` takes; the engine checks values and passes them by name."""
     try:
         signature = inspect.signature(own)
@@ -373,7 +374,7 @@ def _parameters(name: str, own: type) -> list[dict[str, Any]]:
     return found
 
 
-def _described(name: str, own: type, parameter: inspect.Parameter) -> dict[str, Any]:
+def _described(name: str, own: type, parameter: inspect.Parameter) -> Fields:
     word, default = parameter.name, parameter.default
     if word in _SIZES:
         return _parameter(word, word, "0", [])

@@ -3,8 +3,12 @@
 import math
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, Literal
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import ProgressColumn, Task
 
 Watch = Callable[[str, int, int], None]
 """Called now and then with the phase (one of :data:`LABELS`), the units done and the total (0 where
@@ -50,7 +54,7 @@ def watched(watch: Watching) -> Iterator[Watch | None]:
                 yield on_progress
 
 
-def _bar_here() -> Any:
+def _bar_here() -> Callable[[], AbstractContextManager[Watch]] | None:
     """Return what opens a bar in the place where output is seen; none if there is no such place."""
     marimo = sys.modules.get("marimo")
     if marimo is not None and marimo.running_in_notebook():
@@ -80,7 +84,7 @@ def seconds_left(done: float, total: float | None, seconds: float | None) -> flo
     return seconds * (total - done) / done
 
 
-def time_left() -> Any:
+def time_left() -> "ProgressColumn":
     """Return a column of a bar with the time that is left; empty while that is not known."""
     from rich.progress import ProgressColumn
     from rich.text import Text
@@ -88,7 +92,7 @@ def time_left() -> Any:
     class TimeLeft(ProgressColumn):
         max_refresh = 0.5
 
-        def render(self, task: Any) -> Text:
+        def render(self, task: "Task") -> Text:
             left = seconds_left(task.completed, task.total, task.elapsed)
             if left is None or task.finished:
                 return Text("")
@@ -99,7 +103,7 @@ def time_left() -> Any:
 
 
 @contextmanager
-def terminal_bar(console: Any = None) -> Iterator[Watch]:
+def terminal_bar(console: "Console | None" = None) -> Iterator[Watch]:
     """Give what shows progress as one line with percent and the time left, of which nothing stays.
 
     Args:

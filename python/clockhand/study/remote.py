@@ -14,7 +14,7 @@ import re
 import shutil
 import stat
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ from clockhand import _engine
 from clockhand.study.errors import ClockhandError, UsageError
 from clockhand.study.files import cache_folder, remove_leftovers, streamed
 from clockhand.study.progress import Watch
+from clockhand.study.records import Fields, Record
 
 PACKAGES = {
     "s3": "s3fs",
@@ -256,7 +257,7 @@ def _opened(address: str) -> tuple[Any, str]:
     return system, str(path)
 
 
-def _web_options(scheme: str) -> dict[str, Any]:
+def _web_options(scheme: str) -> Fields:
     """Have servers send what they store, for as long as that takes."""
     if scheme not in WEB:
         return {}
@@ -297,13 +298,13 @@ def _unreadable(address: str, error: BaseException) -> ClockhandError:
     )
 
 
-def _info(system: Any, path: str) -> Mapping[str, Any]:
+def _info(system: Any, path: str) -> Record:
     system.invalidate_cache()
-    info: Mapping[str, Any] = system.info(path)
+    info: Record = system.info(path)
     return info
 
 
-def _content(info: Mapping[str, Any]) -> str:
+def _content(info: Record) -> str:
     """Return what changes with the content of a file, as far as its store tells."""
     known = {name: str(info[name]) for name in CONTENT_FACTS if info.get(name) is not None}
     identity = json.dumps({**known, "size": info.get("size")}, sort_keys=True)
@@ -430,7 +431,7 @@ def _download(
     system: Any,
     path: str,
     address: str,
-    info: Mapping[str, Any],
+    info: Record,
     place: Path,
     watch: Watch | None,
 ) -> None:
@@ -468,7 +469,7 @@ def _download(
 
 
 @contextmanager
-def _opened_file(system: Any, path: str, address: str, options: Mapping[str, Any]) -> Iterator[Any]:
+def _opened_file(system: Any, path: str, address: str, options: Record) -> Iterator[Any]:
     with _named_in_errors(address):
         file = system.open(path, "rb", **options)
     try:

@@ -14,22 +14,23 @@ from clockhand.study.intervals import cells_of, intervals_or_cells
 from clockhand.study.limits import MAXIMUM_JOBS, check_range
 from clockhand.study.options import checked, options_of
 from clockhand.study.progress import Watching, watched
+from clockhand.study.records import Fields, Record
 from clockhand.study.windows import predicted_windows
 from clockhand.traces import Reading, Traces, reading_notes, reading_options, sources
 
 if TYPE_CHECKING:
     import polars as pl
 
-Options = dict[str, Any]
+Options = Fields
 """Options as the engine takes them, by name."""
 
-Records = Sequence[Mapping[str, Any]]
+Records = Sequence[Record]
 """Rows as the engine gives them: values by the names of columns."""
 
-Columns = Mapping[str, Any]
+Columns = Record
 """Names, order and types of columns, some of which may hold lists."""
 
-Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
 """A study's result: its rows, its facts, and its report."""
 
 
@@ -49,7 +50,7 @@ class Ran:
     table: "Callable[[], pl.DataFrame]"
     facts: Any
     warnings: list[str]
-    result: Mapping[str, Any]
+    result: Record
 
     @cached_property
     def _all_rows(self) -> "pl.DataFrame":
@@ -73,7 +74,7 @@ class Ran:
         return self.rows.to_dicts() if records is None else records
 
 
-def _nothing(_: "pl.DataFrame") -> Mapping[str, Any]:
+def _nothing(_: "pl.DataFrame") -> Record:
     return {}
 
 
@@ -88,7 +89,7 @@ def _unchanged(options: Options) -> Options:
 
 
 @dataclass(frozen=True)
-class Study(Generic[Result]):
+class Study(Generic[Result_co]):
     """A question: its name, its engine, and the layout of its rows.
 
     Attributes:
@@ -122,8 +123,8 @@ class Study(Generic[Result]):
 
     name: str
     command: str
-    made: Callable[[Ran], Result]
-    own_engine: Callable[..., dict[str, Any]] | None = None
+    made: Callable[[Ran], Result_co]
+    own_engine: Callable[..., Fields] | None = None
     contender: str | None = "policy"
     page_column: str = "page_bytes"
     devices: str = "devices"
@@ -131,11 +132,11 @@ class Study(Generic[Result]):
     predicts_windows: bool = False
     label: "Callable[[], pl.Expr]" = field(default=_policy, compare=False)
     beside: "Callable[[], Mapping[str, pl.DataType]]" = dict
-    result_of: "Callable[[pl.DataFrame], Mapping[str, Any]]" = _nothing
+    result_of: "Callable[[pl.DataFrame], Record]" = _nothing
     own_schema: Callable[[], Columns] | None = None
 
     @property
-    def engine(self) -> Callable[..., dict[str, Any]]:
+    def engine(self) -> Callable[..., Fields]:
         """Runs it."""
         return self.own_engine or partial(_engine.run, self.name)
 
@@ -149,7 +150,7 @@ class Study(Generic[Result]):
         """The columns of its rows."""
         return schema(self.name) if self.own_schema is None else self.own_schema()
 
-    def options(self, given: Mapping[str, Any]) -> Options:
+    def options(self, given: Record) -> Options:
         """Return all options as the engine takes them.
 
         Raises:
@@ -157,7 +158,7 @@ class Study(Generic[Result]):
         """
         return self.completed(checked(self.name, given))
 
-    def fact_options(self, options: Mapping[str, Any], jobs: int | None) -> dict[str, Any]:
+    def fact_options(self, options: Record, jobs: int | None) -> Fields:
         """Return the options that facts tell of beside what the rows name."""
         declared = options_of(self.name)
         shown = {
@@ -174,12 +175,12 @@ class Study(Generic[Result]):
 
     def facts(
         self,
-        result: Mapping[str, Any],
-        options: Mapping[str, Any],
+        result: Record,
+        options: Record,
         *,
         command: str,
         jobs: int | None,
-    ) -> dict[str, Any]:
+    ) -> Fields:
         """Return everything a reader needs to repeat the run that gave ``result``.
 
         Args:
@@ -206,21 +207,21 @@ class Study(Generic[Result]):
         )
 
 
-def _each_once(entries: Iterable[Any]) -> list[Any]:
+def _each_once(entries: Iterable[Record]) -> list[Record]:
     return list({entry["name"]: entry for entry in entries}.values())
 
 
 def run_study(
-    study: Study[Result],
+    study: Study[Result_co],
     traces: Traces,
-    given: Mapping[str, Any],
+    given: Record,
     *,
     jobs: int | None,
     watch: Watching,
     command: str | None,
     reading: Reading,
     beside: Mapping[str, object] | None = None,
-) -> Result:
+) -> Result_co:
     """Run a study on traces.
 
     Args:
@@ -266,11 +267,11 @@ def run_study(
 
 
 def called(
-    study: Study[Result],
+    study: Study[Result_co],
     traces: Traces,
-    keywords: Mapping[str, Any],
+    keywords: Record,
     beside: Mapping[str, object] | None = None,
-) -> Result:
+) -> Result_co:
     """Run a study as a call of the library asks for it: by keywords.
 
     Raises:
@@ -283,7 +284,7 @@ def called(
     return run_study(study, traces, given, **running, reading=reading, beside=beside)
 
 
-def parted(keywords: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any], Reading]:
+def parted(keywords: Record) -> tuple[Fields, Fields, Reading]:
     """Return what the keywords of a call say of a study, of its run, and how traces are read."""
     running = {one.keyword: keywords.get(one.keyword) for one in RUN}
     reading = {one.keyword: keywords[one.keyword] for one in READING if one.keyword in keywords}
@@ -305,7 +306,7 @@ def check_jobs(jobs: int | None) -> None:
 
 
 def _equivalent(
-    study: Study[Any], traces: Sequence[str], given: Mapping[str, Any], beside: Mapping[str, object]
+    study: Study[object], traces: Sequence[str], given: Record, beside: Mapping[str, object]
 ) -> str:
     declared = options_of(study.name)
     settings: dict[str, object] = {}
@@ -316,8 +317,8 @@ def _equivalent(
 
 
 def run_facts(
-    *, command: str, seed: int | None, options: Mapping[str, Any], traces: Iterable[Any], **own: Any
-) -> dict[str, Any]:
+    *, command: str, seed: int | None, options: Record, traces: Iterable[Record], **own: object
+) -> Fields:
     """Return everything a reader needs to repeat a run, made now with this version.
 
     Args:
@@ -342,7 +343,7 @@ def run_facts(
     }
 
 
-def trace_facts(trace: Mapping[str, Any], page_bytes: int) -> dict[str, Any]:
+def trace_facts(trace: Record, page_bytes: int) -> Fields:
     """Return what a report says about a trace, from what the engine met in it, and what the study
     notes of it."""
     return {
@@ -357,6 +358,6 @@ def trace_facts(trace: Mapping[str, Any], page_bytes: int) -> dict[str, Any]:
     }
 
 
-def reading_warnings(traces: Iterable[Mapping[str, Any]]) -> list[str]:
+def reading_warnings(traces: Iterable[Record]) -> list[str]:
     """Return what the readers of traces passed over or assumed, one sentence each."""
     return [f"{trace['name']}: {note}" for trace in traces for note in reading_notes(trace)]

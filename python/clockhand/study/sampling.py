@@ -1,7 +1,8 @@
 """Sentences of results that were estimated from samples of the pages."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+
+from clockhand.study.records import Record
 
 SAMPLE_COLUMNS = (
     "sample_share", "replicates", "misses_standard_error", "read_ios_standard_error",
@@ -13,7 +14,7 @@ DRAWN_ERRORS = 2
 """Standard errors that figures show to either side of an estimate."""
 
 
-def estimate_note(rows: Sequence[Mapping[str, Any]]) -> str | None:
+def estimate_note(rows: Sequence[Record]) -> str | None:
     """Say that rows of a trace are estimated, and from what; nothing if they are exact."""
     shares = sorted({row["sample_share"] for row in rows if row.get("sample_share") is not None})
     if not shares or shares == [1.0]:

@@ -1,10 +1,11 @@
 """TOML of users' files."""
 
 import tomllib
-from typing import Any
+
+from clockhand.study.records import Fields
 
 
-def toml_content(text: str) -> dict[str, Any]:
+def toml_content(text: str) -> Fields:
     """Return what a text in TOML says.
 
     Raises:

@@ -1,15 +1,15 @@
 """The windows that CFLRU should have, beside those that a study simulates."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from clockhand import _engine
 from clockhand.study.facts import PredictedWindow
 from clockhand.study.ranges import families, is_of_window
+from clockhand.study.records import Record
 
 
 def predicted_windows(
-    sources: Sequence[Any], rows: Sequence[Mapping[str, Any]], page_bytes: int, device: str
+    sources: Sequence[_engine.TraceSource], rows: Sequence[Record], page_bytes: int, device: str
 ) -> list[PredictedWindow]:
     """Predict CFLRU's window for each trace and memory size of rows in which its windows vary.
 

@@ -1,12 +1,13 @@
 """Analyses that an experiment's file asks for: which value, relative to what, summed up how."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
+from clockhand.study.records import Record
 from clockhand.sweep.layout import PAGES, Layout
 
 VALUE = pl.col("value")
@@ -49,7 +50,7 @@ class Analysis:
     rows: tuple[str, ...]
     columns: str | None
     summary: str
-    where: Mapping[str, Any]
+    where: Record
 
     @property
     def slug(self) -> str:
@@ -57,9 +58,7 @@ class Analysis:
         return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-") or "analysis"
 
 
-def read_analysis(
-    table: Mapping[str, Any], policies: Sequence[str], layout: Layout = PAGES
-) -> Analysis:
+def read_analysis(table: Record, policies: Sequence[str], layout: Layout = PAGES) -> Analysis:
     """Check one ``[[analysis]]`` table.
 
     Args:
@@ -117,7 +116,7 @@ LONGEST_TITLE = 120
 """Characters of a title, which is also the name of a file."""
 
 
-def _title(table: Mapping[str, Any]) -> str:
+def _title(table: Record) -> str:
     title = table.get("title")
     if not isinstance(title, str) or not title.strip():
         raise ValueError("there is no title; add a text")
@@ -129,7 +128,7 @@ def _title(table: Mapping[str, Any]) -> str:
     return title
 
 
-def _one_of(table: Mapping[str, Any], key: str, words: Sequence[str], default: str | None) -> Any:
+def _one_of(table: Record, key: str, words: Sequence[str], default: str | None) -> Any:
     value = table.get(key, default)
     if value is not None and value not in words:
         raise ValueError(f"{key} = {value!r} is unknown; there are {', '.join(words)}")

@@ -13,10 +13,10 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import BinaryIO, TextIO
 
 import polars as pl
 
@@ -25,6 +25,7 @@ from clockhand.studies.ssd.tables import DETAILS
 from clockhand.study.errors import ClockhandError, UsageError
 from clockhand.study.files import plain, publish, remove_leftovers
 from clockhand.study.policies import kind_in_rows, name_of
+from clockhand.study.records import Fields, Record
 from clockhand.study.remote import RemoteFolder, is_address, local_path, private_folder
 from clockhand.study.run import Columns, Study
 from clockhand.study.sampling import SAMPLE_COLUMNS
@@ -141,7 +142,7 @@ class Dataset:
         name = self.layout.study.name
         return [part for part in self.all_parts() if _study_of(self._facts_of(part)) == name]
 
-    def append(self, rows: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> None:
+    def append(self, rows: Sequence[Record], facts: Record) -> None:
         """Add cells as one file, which appears whole or not at all.
 
         Args:
@@ -178,7 +179,7 @@ class Dataset:
                 publish({self.folder / name: self._remote.read(name)}, self.folder)
         self._is_copied = True
 
-    def _facts_of(self, part: Path) -> dict[str, Any]:
+    def _facts_of(self, part: Path) -> Fields:
         with self._opened(part) as file:
             return _read_facts(file)
 
@@ -245,7 +246,7 @@ class Dataset:
         parts = (self._read(part, wanted) for part in self.parts())
         return _each_once(parts, self.layout, wanted, newest=newest)
 
-    def facts(self) -> list[dict[str, Any]]:
+    def facts(self) -> list[Fields]:
         """Return how each part was made.
 
         Raises:
@@ -309,7 +310,7 @@ class Dataset:
         if self._cannot_write is not None:
             raise self._cannot_write
 
-    def report(self) -> tuple[pl.DataFrame, Any]:
+    def report(self) -> tuple[pl.DataFrame, Fields]:
         """Return all cells in an order for reading, and how they were made.
 
         Digests distinguish traces of one name and different contents.
@@ -335,7 +336,7 @@ class Dataset:
         return _distinguished(cells.select(*self.layout.schema), facts)
 
 
-def _study_of(facts: Mapping[str, Any]) -> str:
+def _study_of(facts: Record) -> str:
     """The study that a part is of; parts from before there were several are of pages."""
     return str(facts.get("study", PAGES.study.name))
 
@@ -385,14 +386,14 @@ def _read_part(part: BinaryIO, layout: Layout, wanted: Columns) -> pl.DataFrame:
     return cells.select(pl.col(name).cast(kind) for name, kind in wanted.items())
 
 
-def _read_facts(part: BinaryIO) -> dict[str, Any]:
+def _read_facts(part: BinaryIO) -> Fields:
     facts = json.loads(pl.read_parquet_metadata(part)[FACTS])
     if not isinstance(facts, dict) or not facts.keys() >= TOLD:
         raise ValueError("facts that tell too little")
     return facts
 
 
-def merged(parts: Iterable[Mapping[str, Any]], layout: Layout, cells: pl.DataFrame) -> Any:
+def merged(parts: Iterable[Record], layout: Layout, cells: pl.DataFrame) -> Fields:
     """Return the facts of parts as one: lists are joined, and differing facts keep all values.
 
     Args:
@@ -402,7 +403,7 @@ def merged(parts: Iterable[Mapping[str, Any]], layout: Layout, cells: pl.DataFra
     """
     study = layout.study
     listed = sorted(parts, key=lambda fact: fact["created"])
-    facts: dict[str, Any] = {**listed[-1]}
+    facts: Fields = {**listed[-1]}
     facts["command"] = " ; ".join(dict.fromkeys(fact["command"] for fact in listed))
     facts["version"] = ", ".join(dict.fromkeys(fact["version"] for fact in listed))
     seeds = {fact["seed"] for fact in listed}
@@ -415,8 +416,8 @@ def merged(parts: Iterable[Mapping[str, Any]], layout: Layout, cells: pl.DataFra
 
 
 def resolved_contenders(
-    facts: Sequence[Mapping[str, Any]], study: Study[Any], cells: pl.DataFrame
-) -> list[Any]:
+    facts: Sequence[Record], study: Study[object], cells: pl.DataFrame
+) -> list[Fields]:
     """Return what the cells compare, each with the defaults of its first cell."""
     column = study.contender
     if column is None:
@@ -432,20 +433,20 @@ def resolved_contenders(
     ]
 
 
-def windows_of(facts: Sequence[Any]) -> dict[str, Any]:
+def windows_of(facts: Sequence[Record]) -> Fields:
     """Return the windows of CFLRU that parts predict, as facts, if they do."""
     by = ("trace", "page_bytes", "device", "frames")
     windows = distinct(facts, "predicted_windows", by)
     return {"predicted_windows": windows} if windows else {}
 
 
-def distinct(facts: Sequence[Any], kind: str, by: Sequence[str]) -> list[Any]:
+def distinct(facts: Sequence[Record], kind: str, by: Sequence[str]) -> list[Fields]:
     """Return what lists of facts hold, of equal entries the last."""
     entries = [entry for fact in facts for entry in fact.get(kind, ())]
     return list({tuple(entry[name] for name in by): entry for entry in entries}.values())
 
 
-def _distinguished(cells: pl.DataFrame, facts: Any) -> tuple[pl.DataFrame, Any]:
+def _distinguished(cells: pl.DataFrame, facts: Fields) -> tuple[pl.DataFrame, Fields]:
     digests: dict[str, set[str]] = {}
     for name, digest in cells.select("trace", "trace_sha256").unique().iter_rows():
         digests.setdefault(name, set()).add(digest)

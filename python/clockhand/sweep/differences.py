@@ -4,7 +4,6 @@ import math
 import os
 import statistics
 from collections.abc import Sequence
-from typing import Any
 
 import polars as pl
 
@@ -18,6 +17,7 @@ from clockhand.study.calls import in_python
 from clockhand.study.errors import UsageError
 from clockhand.study.facts import base_names, printable
 from clockhand.study.phrases import all_of
+from clockhand.study.records import Record
 from clockhand.sweep.dataset import Dataset, merged
 from clockhand.sweep.layout import IDENTITY, ORIGIN, Layout
 from clockhand.sweep.over_traces import WORDS
@@ -50,7 +50,7 @@ class Differences(Reported):
         layout: Layout,
         first: pl.DataFrame,
         second: pl.DataFrame,
-        facts: Any,
+        facts: Record,
     ) -> None:
         self.names = names
         self.facts = facts

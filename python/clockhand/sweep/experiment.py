@@ -2,7 +2,7 @@
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -12,6 +12,7 @@ from clockhand.study.errors import ClockhandError, UsageError, option
 from clockhand.study.files import matching_files
 from clockhand.study.limits import MAXIMUM_COUNT
 from clockhand.study.options import options_of
+from clockhand.study.records import Fields, Record
 from clockhand.study.remote import addresses, is_address, local_path
 from clockhand.study.toml import toml_content
 from clockhand.sweep.analysis import Analysis, read_analysis
@@ -42,7 +43,7 @@ class Setting:
     """
 
     view: str
-    options: Mapping[str, Any]
+    options: Record
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class Experiment:
         return () if compared is None else tuple(self.settings[0].options[compared])
 
 
-def read_content(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_content(path: str | os.PathLike[str]) -> Fields:
     """Read the TOML of an experiment.
 
     Raises:
@@ -120,7 +121,7 @@ def read_experiment(path: str | os.PathLike[str]) -> Experiment:
     return experiment_of(Path(path), read_content(path))
 
 
-def experiment_of(path: Path, content: Mapping[str, Any]) -> Experiment:
+def experiment_of(path: Path, content: Record) -> Experiment:
     """Check the content of an experiment, as :func:`read_experiment` does.
 
     Args:
@@ -133,7 +134,7 @@ def experiment_of(path: Path, content: Mapping[str, Any]) -> Experiment:
 class _Reader:
     """Turns the tables of one file into an experiment."""
 
-    def __init__(self, path: Path, content: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, content: Record) -> None:
         self._path = path
         self._content = content
 
@@ -169,7 +170,7 @@ class _Reader:
             memory_budget=self._memory_budget(),
         )
 
-    def _study(self) -> tuple[Layout, dict[str, Any], str]:
+    def _study(self) -> tuple[Layout, Fields, str]:
         """The study, its options, and how errors name their place."""
         content = self._content
         named = [name for name in LAYOUTS if isinstance(content.get(name), dict)]
@@ -221,7 +222,7 @@ class _Reader:
             self._refuse(f"seed = {seed} is out of range", f"give one from 0 to {MAXIMUM_COUNT}")
         return seed
 
-    def _list(self, key: str, kind: type, default: Any = None) -> list[Any]:
+    def _list(self, key: str, kind: type, default: object = None) -> list[Any]:
         """A value or a list of values; at least one."""
         value = self._content.get(key, default)
         if value is None:
@@ -289,7 +290,7 @@ class _Reader:
         """A path in the file as it is seen from where the command runs."""
         return path if os.path.isabs(path) else os.path.relpath(self._path.parent / path)
 
-    def _analyses(self, layout: Layout, options: Mapping[str, Any]) -> Iterator[Analysis]:
+    def _analyses(self, layout: Layout, options: Record) -> Iterator[Analysis]:
         if "analysis" not in self._content:
             return
         numbers: dict[str, int] = {}

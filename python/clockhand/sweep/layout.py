@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -18,8 +18,12 @@ from clockhand.studies.tier.run import TIER
 from clockhand.studies.translate.run import TRANSLATE
 from clockhand.study.intervals import intervals_or_cells
 from clockhand.study.options import Option
+from clockhand.study.records import Fields, Record
 from clockhand.study.run import Columns, Options, Study
 from clockhand.sweep.table import swept_options
+
+if TYPE_CHECKING:
+    from clockhand.report.reported import Reported
 
 IDENTITY: Columns = {
     "view": pl.String,
@@ -45,8 +49,8 @@ class Plan:
         facts: The devices and policies, as far as they are known without a trace.
     """
 
-    cells: Sequence[Mapping[str, Any]]
-    facts: Mapping[str, Any]
+    cells: Sequence[Record]
+    facts: Record
 
 
 class Layout:
@@ -64,7 +68,7 @@ class Layout:
 
     within: tuple[str, ...] = ()
 
-    def __init__(self, study: Study[Any], value: str, order: Sequence[str]) -> None:
+    def __init__(self, study: "Study[Reported]", value: str, order: Sequence[str]) -> None:
         grid = _engine.grids()[study.name]
         known, options, own = grid["key"], grid["options"], study.schema
         self.study = study
@@ -87,11 +91,11 @@ class Layout:
         self.order = tuple(order) if self.depends_on_footprint else (*order, "cell")
         self._newer = grid["newer"]
 
-    def key_of(self, row: Mapping[str, Any]) -> tuple[Any, ...]:
+    def key_of(self, row: Record) -> tuple[object, ...]:
         """Return the values of a row's key columns."""
         return tuple(row[name] for name in self.key)
 
-    def asked(self, table: Mapping[str, Any]) -> tuple["Layout", dict[str, Any]]:
+    def asked(self, table: Record) -> tuple["Layout", Fields]:
         """Return the layout for the table of an experiment, and what the table says of options.
 
         Raises:
@@ -121,7 +125,7 @@ class Layout:
         """The options that an experiment may have."""
         return swept_options(self.study)
 
-    def contenders(self, options: Mapping[str, Any]) -> list[str]:
+    def contenders(self, options: Record) -> list[str]:
         """Return what an experiment compares, without sizes."""
         column = self.study.contender
         assert column is not None, "a layout that compares nothing else names what it compares"
@@ -158,7 +162,7 @@ class Layout:
             schema=dict.fromkeys(names, pl.String),
         )
 
-    def _absent(self, name: str) -> Any:
+    def _absent(self, name: str) -> object:
         """An option's value in a cell without it."""
         return self.options[name].checked(None) if name in self._newer else None
 
@@ -208,7 +212,7 @@ class LocalityLayout(Layout):
         self.within = look.within
         self._look = look
 
-    def asked(self, table: Mapping[str, Any]) -> tuple[Layout, dict[str, Any]]:
+    def asked(self, table: Record) -> tuple[Layout, Fields]:
         """Take the key ``rows``, the table that is looked at."""
         options = dict(table)
         given = options.pop("rows", "miss-curve" if "sample" in table else "summary")
@@ -243,7 +247,7 @@ class LocalityLayout(Layout):
         beside = (*IDENTITY, "cell", *ORIGIN)
         return table_of(cells, table, [name for name in beside if name in cells.columns])
 
-    def contenders(self, options: Mapping[str, Any]) -> list[str]:
+    def contenders(self, options: Record) -> list[str]:
         """Return the rankings, or the kinds of references."""
         return list(self._look.labels)
 
@@ -252,7 +256,7 @@ def _text(value: object) -> str | None:
     return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def files_of(options: Mapping[str, Any]) -> list[str]:
+def files_of(options: Record) -> list[str]:
     """Return the devices and drives that options name, built-in ones and files."""
     named: list[str] = []
     for name in FILES:

@@ -18,6 +18,7 @@ from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import base_names, printable
 from clockhand.study.paired import least_p, mean_interval, mean_ranks, pairs_needed
 from clockhand.study.phrases import all_of
+from clockhand.study.records import Record
 from clockhand.sweep.layout import IDENTITY, LAYOUTS, ORIGIN, PAGES, Layout
 from clockhand.sweep.pairs import ALPHA, Pair, logs_by_trace, pairs_of
 
@@ -61,13 +62,13 @@ class OverTraces(Reported):
         traces: Sequence[str],
         left_out: Sequence[str],
         word: str,
-        facts: Any,
+        facts: Record | None,
         against: str | None = None,
     ) -> None:
         self.pairs = list(pairs)
         self.ranks = dict(ranks)
         self.traces = list(traces)
-        self.facts = facts
+        self.facts: Any = facts
         self._logs = logs
         self._left_out = list(left_out)
         self._word = word
@@ -239,7 +240,7 @@ def over_traces(
     value: str = "io_time_us",
     against: str | None = None,
     settings: Sequence[str] | None = None,
-    facts: Any = None,
+    facts: Record | None = None,
 ) -> OverTraces:
     """Compare what ran on the same traces, pair by pair.
 
@@ -311,7 +312,7 @@ def dimensions(layout: Layout) -> list[str]:
 
 
 def dataset_over_traces(
-    rows: pl.DataFrame, facts: Any, layout: Layout, against: str | None = None
+    rows: pl.DataFrame, facts: Record, layout: Layout, against: str | None = None
 ) -> OverTraces:
     """Compare what a dataset's cells compare, over its traces.
 

@@ -5,7 +5,6 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -58,7 +57,7 @@ def logs_by_trace(
     logs: dict[str, dict[str, float]] = {}
     zeros, incomplete = 0, []
     for (trace,), of_trace in rows.group_by(["trace"], maintain_order=True):
-        cells: dict[tuple[Any, ...], dict[str, float]] = {}
+        cells: dict[tuple[object, ...], dict[str, float]] = {}
         for row in of_trace.select(*settings, compared, value).drop_nulls(value).iter_rows():
             *setting, name, number = row
             cells.setdefault(tuple(setting), {}).setdefault(name, number)

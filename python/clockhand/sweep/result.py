@@ -1,12 +1,12 @@
 """What a sweep gives: rows and facts, and the report of the study that they are of."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
+from clockhand.report.reported import Reported
 from clockhand.study.intervals import cells_of
+from clockhand.study.records import Record
 from clockhand.study.run import Ran
 from clockhand.sweep.layout import Layout
 from clockhand.sweep.table import key_of
@@ -32,12 +32,12 @@ class Sweep:
     """
 
     rows: pl.DataFrame
-    facts: Any
+    facts: Record
     computed: int
     warnings: list[str]
     layout: Layout
 
-    def reported(self, asked: Mapping[str, Any] | None = None) -> Any:
+    def reported(self, asked: Record | None = None) -> Reported:
         """Return the rows as the study's own result, with its report.
 
         ``asked`` is the question, what is expected and the analyses, for the head of the report.
@@ -46,7 +46,7 @@ class Sweep:
         return reported(self.rows, facts, self.layout)
 
 
-def reported(rows: pl.DataFrame, facts: Any, layout: Layout) -> Any:
+def reported(rows: pl.DataFrame, facts: Record, layout: Layout) -> Reported:
     """Return rows of a dataset as a result of the study, with the study's own report.
 
     Settings that differ and that the rows do not show become part of the traces' names.
@@ -57,8 +57,8 @@ def reported(rows: pl.DataFrame, facts: Any, layout: Layout) -> Any:
 
 
 def _with_settings_named(
-    rows: pl.DataFrame, facts: Any, layout: Layout
-) -> tuple[pl.DataFrame, Any]:
+    rows: pl.DataFrame, facts: Record, layout: Layout
+) -> tuple[pl.DataFrame, Record]:
     """Name each trace with the options that differ in a sweep and that its study's rows leave out.
 
     So each combination stands in a part of its own, in tables and reports.

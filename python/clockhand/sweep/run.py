@@ -3,9 +3,8 @@
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import polars as pl
 
@@ -13,6 +12,7 @@ from clockhand import _engine
 from clockhand.study.calls import in_python
 from clockhand.study.errors import ClockhandError, UsageError, option
 from clockhand.study.progress import described
+from clockhand.study.records import Fields, Record
 from clockhand.study.run import check_jobs, run_facts
 from clockhand.sweep.cluster import check_address, run_tasks
 from clockhand.sweep.dataset import Dataset, distinct, resolved_contenders, windows_of
@@ -151,7 +151,7 @@ class _Group:
     """The cells of one trace under one setting, with the task that knows their keys."""
 
     task: Task
-    cells: Sequence[Mapping[str, Any]]
+    cells: Sequence[Record]
 
 
 class _SweepRun:
@@ -184,7 +184,7 @@ class _SweepRun:
         self._warnings: list[str] = []
         self._unwritten: list[Row] = []
         self._unwritten_cells = 0
-        self._facts: dict[str, Any] = {}
+        self._facts: Fields = {}
         self._has_new_facts = False
         self._last_write_s = time.monotonic()
         self._held = _engine.HeldTraces()
@@ -385,12 +385,12 @@ class _SweepRun:
             groups.append(_Group(task, plan.cells))
         return groups
 
-    def _know(self, facts: Mapping[str, Any]) -> None:
+    def _know(self, facts: Record) -> None:
         self._facts = self._facts_of(facts)
         # If cells are known before the trace, only facts may be new.
         self._has_new_facts = not self.layout.depends_on_footprint
 
-    def _facts_of(self, known: Mapping[str, Any]) -> dict[str, Any]:
+    def _facts_of(self, known: Record) -> Fields:
         study = self.layout.study
         options = dict(self.experiment.settings[0].options)
         varying = {
@@ -400,7 +400,7 @@ class _SweepRun:
             if value != options[name]
         }
         stated = study.fact_options(options, self._jobs)
-        lists: dict[str, Any] = {"traces": [], study.devices: [], study.contenders: [], **known}
+        lists: Fields = {"traces": [], study.devices: [], study.contenders: [], **known}
         return run_facts(
             command=self._command,
             seed=options["seed"],
@@ -432,10 +432,10 @@ class _SweepRun:
         rows = rows.select(*layout.schema)
         return Sweep(rows, self._collected(groups, rows), self._computed, self._warnings, layout)
 
-    def _collected(self, groups: Sequence[_Group], rows: pl.DataFrame) -> dict[str, Any]:
+    def _collected(self, groups: Sequence[_Group], rows: pl.DataFrame) -> Fields:
         """The facts of the experiment's cells, as far as the dataset and the plan tell."""
         study, kept = self.layout.study, self.dataset.facts()
-        by_digest: dict[str, list[Any]] = {}
+        by_digest: dict[str, list[Record]] = {}
         for trace in distinct(kept, "traces", ("sha256", "page_bytes")):
             by_digest.setdefault(trace["sha256"], []).append(trace)
         digests = {group.task.trace: group.task.trace_sha256 for group in groups}
@@ -465,6 +465,6 @@ class _SweepRun:
         )
 
 
-def _cells_among(rows: Sequence[Mapping[str, Any]]) -> int:
+def _cells_among(rows: Sequence[Record]) -> int:
     """Return how many rows are of whole cells."""
     return sum(row["interval"] is None for row in rows)

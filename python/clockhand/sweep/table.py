@@ -10,6 +10,7 @@ from clockhand import _engine
 from clockhand.study.errors import UsageError
 from clockhand.study.options import Option, options_of
 from clockhand.study.phrases import one_of
+from clockhand.study.records import Fields, Record
 from clockhand.study.run import Options, Study
 
 MOST_COMBINATIONS = 100_000
@@ -36,14 +37,14 @@ def key_of(option: str) -> str:
     return _keys().get(option, option)
 
 
-def swept_options(study: Study[Any]) -> dict[str, Option]:
+def swept_options(study: Study[object]) -> dict[str, Option]:
     """Return the options that a table may have, by name."""
     left_out = NOT_SWEPT.get(study.name, ())
     return {name: it for name, it in options_of(study.name).items() if name not in left_out}
 
 
 def read_table(
-    study: Study[Any], table: Mapping[str, Any], beside: Callable[[str], str], place: str
+    study: Study[object], table: Record, beside: Callable[[str], str], place: str
 ) -> list[Options]:
     """Check the table of a study, and return the options of each combination of its lists.
 
@@ -63,13 +64,13 @@ def read_table(
 
 class _Table:
     def __init__(
-        self, study: Study[Any], table: Mapping[str, Any], beside: Callable[[str], str], place: str
+        self, study: Study[object], table: Record, beside: Callable[[str], str], place: str
     ) -> None:
         self._study = study
         self._options = swept_options(study)
         self._beside = beside
         self._place = place
-        self._given: dict[str, Any] = {}
+        self._given: Fields = {}
         spellings = {key_of(name): name for name in self._options}
         if place:  # A table also takes the command's own names.
             spellings |= {name: name for name in self._options}
@@ -89,8 +90,8 @@ class _Table:
 
     def settings(self) -> list[Options]:
         grid = _engine.grids()[self._study.name]["listed"]
-        lists: dict[str, Any] = {}
-        single: dict[str, list[Any]] = {}
+        lists: Fields = {}
+        single: dict[str, list[object]] = {}
         for name, option in self._options.items():
             # Other studies list some options that the pages study takes one at a time.
             if option.kind in ("names", "list", "sizes") and name in grid:
@@ -124,7 +125,7 @@ class _Table:
             self._refuse(f"{key_of(name)} is empty", "name at least one")
         return values
 
-    def _listed(self, option: Option) -> Any:
+    def _listed(self, option: Option) -> str | list[str] | None:
         name = option.name
         if name not in self._given:
             if option.kind == "names" and name in ("policy", "buffer") and option.default is None:
@@ -141,12 +142,12 @@ class _Table:
             return [str(_engine.parse_page_bytes(text)) for text in texts]
         return texts if option.kind == "list" else ",".join(texts)
 
-    def _singles(self, option: Option) -> list[Any]:
+    def _singles(self, option: Option) -> list[object]:
         if option.name not in self._given:
             return [None]
         return [self._single(option, value) for value in self._values(option.name)]
 
-    def _single(self, option: Option, value: Any) -> Any:
+    def _single(self, option: Option, value: Any) -> object:
         key = key_of(option.name)
         if option.kind == "flag":
             if not isinstance(value, bool):
@@ -172,7 +173,7 @@ class _Table:
             self._check_kind(option, value, (str, int, float))
         return value
 
-    def _check_kind(self, option: Option, value: Any, kinds: tuple[type, ...]) -> None:
+    def _check_kind(self, option: Option, value: object, kinds: tuple[type, ...]) -> None:
         if not isinstance(value, kinds) or isinstance(value, bool):
             self._refuse(
                 f"{key_of(option.name)}: {value!r} is of the wrong kind", "see docs/sweeps.md"
@@ -202,7 +203,7 @@ class _Table:
                 self._check_grid(key, name, grid)
                 yield from _combinations(name, grid)
 
-    def _check_grid(self, key: str, name: str, grid: Mapping[str, Any]) -> None:
+    def _check_grid(self, key: str, name: str, grid: Record) -> None:
         """Each parameter has values, of a kind that can be written behind =, and not too many."""
         combinations = 1
         for parameter, value in grid.items():
@@ -223,7 +224,7 @@ class _Table:
             )
 
 
-def _combinations(name: str, grid: Mapping[str, Any]) -> Iterable[str]:
+def _combinations(name: str, grid: Record) -> Iterable[str]:
     values = [value if isinstance(value, list) else [value] for value in grid.values()]
     for chosen in itertools.product(*values):
         settings = ",".join(

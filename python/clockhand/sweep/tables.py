@@ -4,11 +4,11 @@ import os
 import platform
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from clockhand import _engine
 from clockhand.report.paper_tables import PaperTable, latex, markdown
 from clockhand.study.facts import printable
+from clockhand.study.records import Record
 
 PROCESSORS = Path("/proc/cpuinfo")
 
@@ -31,7 +31,7 @@ FORMS: Mapping[str, tuple[str, Callable[[PaperTable, list[str]], str]]] = {
 
 
 def table_files(
-    folder: Path, tables: Iterable[PaperTable], facts: Any, form: str = "csv"
+    folder: Path, tables: Iterable[PaperTable], facts: Record, form: str = "csv"
 ) -> dict[Path, bytes]:
     """Return a file per table in ``folder``, which says how it was made."""
     ending, write = FORMS[form]
@@ -41,7 +41,7 @@ def table_files(
     }
 
 
-def _origin(title: str, facts: Mapping[str, Any]) -> list[str]:
+def _origin(title: str, facts: Record) -> list[str]:
     """Return what is to be known of a table, in lines: title, command, version, machine, traces."""
     traces = {trace["name"]: trace["sha256"] for trace in facts["traces"]}
     return [

@@ -2,24 +2,24 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from clockhand import _engine
 from clockhand.study.errors import ClockhandError
 from clockhand.study.progress import Watch
+from clockhand.study.records import Fields, Record
 from clockhand.study.remote import fetched, is_address
 from clockhand.study.run import Options, trace_facts
 from clockhand.study.windows import predicted_windows
 from clockhand.sweep.layout import LAYOUTS, Layout, Plan
 from clockhand.traces import Reading, Trace, Traces, reading_notes, sources
 
-Key = tuple[Any, ...]
+Key = tuple[object, ...]
 """The values of a layout's key columns."""
 
-Row = dict[str, Any]
+Row = Fields
 """A row of a dataset."""
 
 RECIPE = "recipe:"
@@ -101,7 +101,7 @@ class Part:
     number: int
     parts: int
 
-    def of(self, cells: list[Any]) -> list[Any]:
+    def of(self, cells: list[Record]) -> list[Record]:
         """Return the part of these cells."""
         first, last = (len(cells) * place // self.parts for place in (self.number, self.number + 1))
         return cells[first:last]
@@ -154,7 +154,7 @@ class Task:
         known = (self.trace, self.trace_sha256, self.trace_format, self.view)
         return "\n".join(known), self.source(), list(self.read_for or self.settings)
 
-    def columns(self, cell: Mapping[str, Any]) -> Row:
+    def columns(self, cell: Record) -> Row:
         """Return the key columns of a cell with this key, those of the trace too."""
         return {
             **cell,
@@ -165,13 +165,13 @@ class Task:
             "numbers_version": _engine.NUMBERS_VERSION,
         }
 
-    def key(self, cell: Mapping[str, Any]) -> Key:
+    def key(self, cell: Record) -> Key:
         """Return the key of a planned cell."""
         return self.layout.key_of(self.columns(cell["key"]))
 
-    def missing(self, cells: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    def missing(self, cells: Iterable[Record]) -> list[Record]:
         """Return what cells are known by that are not kept, each once."""
-        found: dict[Key, Mapping[str, Any]] = {}
+        found: dict[Key, Record] = {}
         for cell in cells:
             key = self.key(cell)
             if key not in self.kept:
@@ -192,7 +192,7 @@ class Computed:
     """
 
     rows: list[Row] = field(default_factory=list)
-    facts: list[Mapping[str, Any]] = field(default_factory=list)
+    facts: list[Record] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     numbers: int = _engine.NUMBERS_VERSION
 
@@ -200,7 +200,7 @@ class Computed:
 OnRows = Callable[[list[Row]], None]
 """Is given the rows of cells as they are finished."""
 
-Known = Callable[[Mapping[str, Any]], None]
+Known = Callable[[Record], None]
 """Is given the facts of a setting, its traces, devices and contenders, once they are known."""
 
 _HELD = _engine.HeldTraces()
@@ -265,7 +265,7 @@ class TaskRun:
         missing = self._task.missing(plan.cells)
         sizes: set[int] = {cell["frames"] for cell in missing if "frames" in cell}
 
-        def keep(finished: Iterable[tuple[Mapping[str, Any], Row]]) -> None:
+        def keep(finished: Iterable[tuple[Record, Row]]) -> None:
             rows = [self._kept(key, row) for key, row in finished]
             sizes.update(row["frames"] for row in rows if "frames" in row)
             on_rows(rows)
@@ -291,7 +291,7 @@ class TaskRun:
             }
         )
 
-    def _kept(self, key: Mapping[str, Any], row: Row) -> Row:
+    def _kept(self, key: Record, row: Row) -> Row:
         """A row as a dataset has it."""
         planned = key.get("policy_resolved")
         if planned is not None and row.get("policy_resolved", planned) != planned:
@@ -301,7 +301,7 @@ class TaskRun:
         own = {"interval": row.get("interval"), "version": _engine.__version__}
         return {**row, **self._task.columns(key), **own, "trace": self._task.trace}
 
-    def _windows(self, options: Options, frames: Collection[int]) -> dict[str, Any]:
+    def _windows(self, options: Options, frames: Collection[int]) -> Fields:
         """The windows of CFLRU that are predicted for memory sizes, if the study wants them."""
         # A prediction reads the references into memory.
         is_in_memory = self._task.scratch is None and options.get("sample") is None
@@ -318,7 +318,7 @@ class TaskRun:
         named = [{**window, "trace": self._task.trace} for window in windows]
         return {"predicted_windows": named} if named else {}
 
-    def _read(self, options: Options) -> Mapping[str, Any]:
+    def _read(self, options: Options) -> Record:
         """The trace at a setting's page size. It is read once for all settings; for samples its
         pages are only counted."""
         if self._trace is None:
@@ -327,7 +327,7 @@ class TaskRun:
         self._check(read)
         return read
 
-    def _check(self, read: Mapping[str, Any]) -> None:
+    def _check(self, read: Record) -> None:
         """Refuse a trace that is not the task's any more; report its notes once."""
         task = self._task
         if read["sha256"] != task.trace_sha256:
@@ -335,9 +335,7 @@ class TaskRun:
         if not self.notes:
             self.notes += [f"{task.trace}: {note}" for note in reading_notes(read)]
 
-    def _facts(
-        self, read: Mapping[str, Any], options: Options, result: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
+    def _facts(self, read: Record, options: Options, result: Record | None = None) -> Fields:
         """What a report says of the trace, whose pages are those of the first size or drive."""
         size = options.get("page_size")
         if size is None:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clockhand.study.errors import UsageError
+from clockhand.study.records import Fields
 
 
 def checked_columns(
@@ -20,7 +21,7 @@ def checked_columns(
     Raises:
         UsageError: a column has another length, or values that do not fit.
     """
-    columns: dict[str, Any] = {
+    columns: Fields = {
         "op": _is_write(op),
         "address": _column("address", address, np.uint64),
         "size": _column("size", size, np.uint32),

@@ -1,7 +1,6 @@
 """The columns of a table, as ``--trace-format csv:...`` and DataFrames name them."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from clockhand.study.options import FormatOfText
 
@@ -24,7 +23,7 @@ def format_text(format: FormatOfText) -> str | None:
     return "csv:" + ",".join(f"{key}={_value(value)}" for key, value in format.items())
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     match value:
         case bool():
             return "yes" if value else "no"

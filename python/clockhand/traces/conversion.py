@@ -3,13 +3,13 @@
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from clockhand import _engine
 from clockhand.study.calls import in_python
 from clockhand.study.errors import UsageError
 from clockhand.study.files import check_places, refuse_overwriting
 from clockhand.study.progress import Watching, watched
+from clockhand.study.records import Fields
 from clockhand.traces.trace import OF_TRACE, Traces, sources
 
 
@@ -22,7 +22,7 @@ def convert_traces(
     widen: bool = False,
     labels: Iterable[tuple[str, str]] = (),
     watch: Watching = None,
-) -> dict[str, Any]:
+) -> Fields:
     """Write traces to one file; several become one timeline with streams of their own.
 
     Args:

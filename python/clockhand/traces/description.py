@@ -1,14 +1,15 @@
 """What a trace is like, in words: facts with a text each."""
 
 import datetime
-from typing import Any
+
+from clockhand.study.records import Fields
 
 UNKNOWN = "–"
 STREAMS_SHOWN = 16
 """The most streams that are listed one by one."""
 
 
-def stream_facts(info: dict[str, Any]) -> dict[str, str]:
+def stream_facts(info: Fields) -> dict[str, str]:
     """Return a fact for each of the first streams, and one that counts the others."""
     facts = {}
     for counts in info["stream_counts"][:STREAMS_SHOWN]:
@@ -21,7 +22,7 @@ def stream_facts(info: dict[str, Any]) -> dict[str, str]:
     return facts | ({"other streams": f"{more:,}"} if more > 0 else {})
 
 
-def first_requests(info: dict[str, Any]) -> dict[str, str]:
+def first_requests(info: Fields) -> dict[str, str]:
     """Return a fact for each of the first requests, as it is understood."""
     names = {counts["stream"]: counts["name"] for counts in info["stream_counts"]}
     facts = {}
@@ -37,7 +38,7 @@ def first_requests(info: dict[str, Any]) -> dict[str, str]:
     return facts
 
 
-def _object_text(counts: dict[str, Any]) -> str:
+def _object_text(counts: Fields) -> str:
     """Return what the trace says about a stream that is an object of a page cache."""
     if counts["kind"] is None:
         return ""
@@ -46,7 +47,7 @@ def _object_text(counts: dict[str, Any]) -> str:
     return f"; {counts['kind']}, {counts['file_bytes']:,} bytes at the end"
 
 
-def described(info: dict[str, Any]) -> dict[str, str]:
+def described(info: Fields) -> dict[str, str]:
     """Return what people want to know of a trace, a text for each fact.
 
     Args:
@@ -89,11 +90,11 @@ def described(info: dict[str, Any]) -> dict[str, str]:
     return facts
 
 
-def _event_text(info: dict[str, Any]) -> str:
+def _event_text(info: Fields) -> str:
     return ", ".join(f"{count:,} {what}" for what, count in info["events"])
 
 
-def _captured_facts(info: dict[str, Any]) -> dict[str, str]:
+def _captured_facts(info: Fields) -> dict[str, str]:
     """Return facts that only captured traces have."""
     facts = {}
     if info["anonymous_pages"] is not None:

@@ -33,7 +33,7 @@ class Eager(Protocol):
     """A table of columns in memory, such as a DataFrame."""
 
     @property
-    def columns(self) -> Any:
+    def columns(self) -> Iterable[str]:
         """The names of the columns."""
 
     def __getitem__(self, name: Any, /) -> Any: ...

@@ -1,10 +1,10 @@
 """Options of reading traces from paths, as the engine declares them, and what was read."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clockhand.study.calls import FILE_READING, PART, READING, Argument
 from clockhand.study.options import options_of
+from clockhand.study.records import Record
 from clockhand.traces.columns_of_text import format_text
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ else:
     )
 
 
-def reading_notes(report: Mapping[str, Any]) -> list[str]:
+def reading_notes(report: Record) -> list[str]:
     """Return what a reader assumed and passed over, so that nothing is dropped silently."""
     notes = list(report["notes"])
     if report["skipped_records"]:

@@ -2,7 +2,7 @@
 
 import html
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Union, Unpack, cast
 
 from clockhand import _engine
@@ -18,6 +18,7 @@ from clockhand.study.calls import (
 from clockhand.study.errors import UsageError, option
 from clockhand.study.options import FormatOfText, checked
 from clockhand.study.progress import Watch, Watching, watched
+from clockhand.study.records import Fields, Record
 from clockhand.study.remote import Fetched, fetched, is_address, local_path
 from clockhand.traces.columns_of_text import UNITS_NS, format_text, found
 from clockhand.traces.description import described
@@ -76,7 +77,7 @@ class Trace:
     """
 
     _source: _engine.TraceSource
-    _recipe: tuple[Callable[..., "Trace"], tuple[Any, ...]]
+    _recipe: tuple[Callable[..., "Trace"], tuple[object, ...]]
 
     @in_python(*FILE_READING)
     def __init__(
@@ -164,7 +165,7 @@ class Trace:
                     f"{', '.join(names) or 'none'}",
                     "name its columns op, address, size, stream, time_ns",
                 )
-        optional: dict[str, Any] = {
+        optional: Fields = {
             key: table[columns[key]] for key in ("size", "stream") if key in columns
         }
         if "time" in columns:
@@ -208,7 +209,7 @@ class Trace:
 
     def __repr__(self) -> str:
         made, said = self._recipe
-        options = {"format": said[1], **said[3]} if made is _opened else {}
+        options = {"format": said[1], **cast(Fields, said[3])} if made is _opened else {}
         given = "".join(f", {key}={value!r}" for key, value in options.items() if value is not None)
         return f"Trace({self.name!r}{given})"
 
@@ -228,7 +229,7 @@ class Trace:
         """Return what is of use to who has a trace, for completion."""
         return offered(super().__dir__())
 
-    def __reduce__(self) -> tuple[Callable[..., "Trace"], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., "Trace"], tuple[object, ...]]:
         """Copies and other processes get a trace that is opened in the same way."""
         return self._recipe
 
@@ -279,7 +280,7 @@ class Trace:
         return trace
 
     @in_python(renamed=OF_TRACE)
-    def check(self, *, watch: Watching = None) -> dict[str, Any]:
+    def check(self, *, watch: Watching = None) -> Fields:
         """Read the trace to its end, as fast as possible, and return what the reader found.
 
         Returns:
@@ -294,7 +295,7 @@ class Trace:
             return _engine.read_trace(self._source, on_progress)
 
     @in_python(renamed=OF_TRACE)
-    def info(self, *, page_size: int | str = 4096, watch: Watching = None) -> dict[str, Any]:
+    def info(self, *, page_size: int | str = 4096, watch: Watching = None) -> Fields:
         """Read the trace to its end and return what it is like.
 
         Args:
@@ -429,6 +430,6 @@ def _part_of(source: _engine.TraceSource, part: Part) -> _engine.TraceSource:
     return source.part(checked("reading", _chosen(PART, part)))
 
 
-def _chosen(arguments: Iterable[Argument], reading: Mapping[str, Any]) -> dict[str, Any]:
+def _chosen(arguments: Iterable[Argument], reading: Record) -> Fields:
     """Return what a mapping says of some options."""
     return {one.keyword: reading[one.keyword] for one in arguments if one.keyword in reading}

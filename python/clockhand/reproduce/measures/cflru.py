@@ -4,11 +4,11 @@ A cost is a weighted count: pages read, and eight times the pages written (secti
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import polars as pl
 
 from clockhand.reproduce.judge import Evidence, Found, NotTestableError, signed
+from clockhand.study.records import Fields
 
 WINDOWS = tuple(f"cflru:window_share=1/{x}" for x in range(1, 7))
 """Section 4.2: ``S/x``, where ``x`` varies from 1 to 6."""
@@ -35,7 +35,7 @@ def kernels_of(ahead: str, without: str) -> dict[str, tuple[str, str]]:
 KERNELS = kernels_of("file:3-31", "none")
 """The four kernels on files alone."""
 
-Kernels = Mapping[str, dict[str, Any]]
+Kernels = Mapping[str, Fields]
 """A row for each of the paper's four kernels."""
 
 
@@ -79,7 +79,7 @@ def at_memory(rows: pl.DataFrame, papers_mb: Mapping[str, float] | None = None) 
     return replaced(away.filter(pl.col("away") == pl.col("away").min().over("workload")))
 
 
-def _by_policy(cells: pl.DataFrame, column: str) -> dict[str, Any]:
+def _by_policy(cells: pl.DataFrame, column: str) -> Fields:
     return dict(cells.select("policy", column).iter_rows())
 
 

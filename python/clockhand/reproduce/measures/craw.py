@@ -1,7 +1,6 @@
 """Measures of the CRAW paper on policies, sections V and VI."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import polars as pl
 
@@ -9,6 +8,7 @@ from clockhand.report.words import percent
 from clockhand.reproduce.judge import Evidence, Found, NotTestableError
 from clockhand.reproduce.measures.compared import BANDS, Compared, in_band, reduction_table
 from clockhand.study.policies import BASELINE, BOUND
+from clockhand.study.records import Fields
 
 
 def reduction(rows: pl.DataFrame, *, of: str, against: str, number: str = "mean") -> Found:
@@ -93,7 +93,7 @@ def with_most_reads(rows: pl.DataFrame, *, of: str, against: str, reads_per_writ
     compared = Compared(rows)
     traces = _read_intensive(compared, reads_per_write)
     ratios = compared.ratios(of, against, "read_ios")
-    greatest: list[dict[str, Any]] = [
+    greatest: list[Fields] = [
         ratios.filter(pl.col("trace") == trace).sort("ratio").row(-1, named=True)
         for trace in traces
     ]

@@ -5,7 +5,6 @@ is a little out of order too.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import polars as pl
 
@@ -13,11 +12,12 @@ from clockhand.report.words import percent
 from clockhand.reproduce.judge import Found
 from clockhand.reproduce.measures.noise import inversion
 from clockhand.studies.locality.findings import TOP_COLUMNS
+from clockhand.study.records import Fields
 
 TENTH = "top_10_percent_share"
 ORDER = ("out_of_order", "by_chance_on_average", "by_chance_at_most")
 
-Curve = dict[str, Any]
+Curve = Fields
 """The row of :func:`locality_rows` for one trace, reading, ranking and operation."""
 
 Trace = Mapping[tuple[str, str], Curve]

@@ -1,12 +1,10 @@
 """What a run of file caches says, in sentences: whether a cache pays on each device."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import polars as pl
 
 from clockhand.study.facts import Facts, printable, trace_label
 from clockhand.study.phrases import all_of
+from clockhand.study.records import Record
 from clockhand.study.sizes import bytes_text
 
 BOUND = "bound"
@@ -58,7 +56,7 @@ def by_device(rows: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
     return [(device_label(cells.row(0, named=True), several), cells) for cells in split]
 
 
-def device_label(row: Mapping[str, Any], several_inserts: bool) -> str:
+def device_label(row: Record, several_inserts: bool) -> str:
     """Return the name of a device, and of its reading of what inserting a block takes."""
     device = printable(row["device"])
     return f"{device} (insertion: {printable(row['insert'])})" if several_inserts else device
@@ -106,7 +104,7 @@ def headline(rows: pl.DataFrame, facts: Facts | None) -> str:
     return f"A file cache pays on {all_of(some)}{but} for {where}"
 
 
-def _saving(row: Mapping[str, Any]) -> float:
+def _saving(row: Record) -> float:
     """Return which share of the time without a cache the cache saves; negative if it costs."""
     return 1 - float(row["time_us"]) / float(row["time_without_cache_us"])
 
@@ -133,7 +131,7 @@ def _verdict(cells: pl.DataFrame, device: str, where: str) -> str:
     )
 
 
-def _cache(row: Mapping[str, Any]) -> str:
+def _cache(row: Record) -> str:
     share = 100 * row["capacity_share"]
     return (
         f"{printable(row['policy'])} with admission {row['admission']} and {row['capacity']:,} "

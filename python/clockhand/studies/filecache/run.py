@@ -1,8 +1,7 @@
 """Runs of file caches: traces before caches of every policy, capacity and admission."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -13,6 +12,7 @@ from clockhand.study.calls import arguments, asks, in_python
 from clockhand.study.columns import schema
 from clockhand.study.facts import Facts
 from clockhand.study.options import Names
+from clockhand.study.records import Record
 from clockhand.study.run import Study, called
 from clockhand.traces import Traces
 
@@ -77,7 +77,7 @@ FILE_CACHE = Study(
 
 
 @asks("filecache")
-def filecache(traces: Traces, **options: Any) -> FileCacheRun:
+def filecache(traces: Traces, **options: object) -> FileCacheRun:
     """Put file caches in front of devices, and return the time of all references with and without.
 
     Names may be lists with commas, ``all`` or patterns.
@@ -90,7 +90,7 @@ PRICES = ("page_size", "insert", "insert_ns", "stack_share", "cache_device")
 
 
 @in_python(*arguments("filecache", PRICES))
-def break_even(devices: Names, **options: Any) -> pl.DataFrame:
+def break_even(devices: Names, **options: object) -> pl.DataFrame:
     """Return after how many hits caching a block pays on devices, whatever the trace.
 
     Args:
@@ -107,7 +107,7 @@ def break_even(devices: Names, **options: Any) -> pl.DataFrame:
     return break_even_of({"device": devices, **options})
 
 
-def break_even_of(given: Mapping[str, Any]) -> pl.DataFrame:
+def break_even_of(given: Record) -> pl.DataFrame:
     """Return the same for options by the names of the command's; others do not matter."""
     rows = _engine.break_even(FILE_CACHE.options(given))
     return pl.DataFrame(rows, schema=BREAK_EVEN_SCHEMA)

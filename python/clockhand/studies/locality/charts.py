@@ -10,7 +10,8 @@ from clockhand.report.appearance import SOLID, Theme
 from clockhand.report.canvas import PICTURE_HEIGHT, PICTURE_WIDTH, ROWS, Canvas, Spec, as_spec
 from clockhand.report.over_time import OverTime
 from clockhand.report.scales import Kind, Measure, label_expression
-from clockhand.studies.locality.panels import BOTH, BY_FREQUENCY, READS, WRITES, Panel, Record
+from clockhand.studies.locality.panels import BOTH, BY_FREQUENCY, READS, WRITES, Panel
+from clockhand.study.records import Fields
 
 OVER_TIME = OverTime(
     measures=(
@@ -46,7 +47,7 @@ def look(series: str, theme: Theme) -> tuple[str, tuple[int, ...]]:
     }[series]
 
 
-def panel_records(panel: Panel, identity: str) -> list[Record]:
+def panel_records(panel: Panel, identity: str) -> list[Fields]:
     """Return the records of a panel, marked so that all panels of a part can share one table."""
     lines = [{"panel": identity, **record} for record in panel.records]
     shaded = [{"panel": f"{identity}-shaded", **record} for record in panel.shaded]

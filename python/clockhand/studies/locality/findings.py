@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clockhand.report.words import percent
+from clockhand.study.records import Record
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,7 +51,7 @@ def write_verdict(summary: "pl.DataFrame") -> Verdict:
     return Verdict(lead, _evidence(recency, frequency) + _inversions(rankings))
 
 
-def _evidence(recency: Mapping[str, Any], frequency: Mapping[str, Any]) -> str:
+def _evidence(recency: Record, frequency: Record) -> str:
     tenth = "top_10_percent_share"
     return (
         f"The tenth of the written pages with the most writes so far takes "
@@ -60,7 +61,7 @@ def _evidence(recency: Mapping[str, Any], frequency: Mapping[str, Any]) -> str:
     )
 
 
-def _inversions(rankings: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
+def _inversions(rankings: Mapping[tuple[str, str], Record]) -> str:
     shares = [
         f"{percent(row['inversion_share'])} {text}"
         for key, text in (

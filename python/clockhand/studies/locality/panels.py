@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from clockhand.report.words import byte_text, time_unit
 from clockhand.study.knee import knee
+from clockhand.study.records import Fields
 
-Record = dict[str, Any]
 Tables = Mapping[str, pl.DataFrame]
 
 # Each rank or size up to here has a point of its own; beyond, each doubling has a fixed number.
@@ -39,12 +38,12 @@ class Panel:
     caption: str
     x_title: str
     y_title: str
-    records: list[Record]
+    records: list[Fields]
     series: tuple[str, ...]
     is_share: bool = False
     x_last: float = 1
     y_domain: tuple[float, float] | None = None
-    shaded: list[Record] = field(default_factory=list)
+    shaded: list[Fields] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ def _bins(last: int) -> list[tuple[int, int]]:
     return list(zip([1, *(end + 1 for end in ends)], ends, strict=False))
 
 
-def _binned(series: str, values: pl.Series, what: str) -> Iterator[Record]:
+def _binned(series: str, values: pl.Series, what: str) -> Iterator[Fields]:
     """Give the mean value of each bin of ranks; ranks that have none are left out."""
     numbers = values.to_numpy()
     for first, last in _bins(len(numbers)):
@@ -176,7 +175,7 @@ def _ranking_panels(tables: Tables, trace: str) -> list[Panel]:
     ]
 
 
-def _shaded(tables: Tables, trace: str, ranking: str, op: str) -> list[Record]:
+def _shaded(tables: Tables, trace: str, ranking: str, op: str) -> list[Fields]:
     chosen = (
         (pl.col("ranking") == ranking)
         & (pl.col("op") == op)
@@ -218,7 +217,7 @@ def _curve_panels(curve: pl.DataFrame) -> list[Panel]:
 
 def _curve_records(
     curve: pl.DataFrame, series: str, column: str, error: str | None = None, divisor: float = 1
-) -> list[Record]:
+) -> list[Fields]:
     frames = curve["frames"].to_list()
     values = [value / divisor for value in curve[column].to_list()]
     errors = curve[error].to_list() if error is not None else [None] * len(frames)
@@ -283,7 +282,7 @@ def _set_panels(tables: Tables, trace: str) -> list[Panel]:
     ]  # fmt: skip
 
 
-def _distribution(series: str, counts: pl.Series) -> list[Record]:
+def _distribution(series: str, counts: pl.Series) -> list[Fields]:
     """Return the share of all counts up to the end of each bin."""
     up_to = counts.cum_sum().to_list()
     if not up_to or not up_to[-1]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -15,6 +14,7 @@ from clockhand.studies.locality.charts import OVER_TIME, look, panel_chart, pane
 from clockhand.studies.locality.findings import Verdict, write_verdict
 from clockhand.studies.locality.panels import Tables, Topic, topics
 from clockhand.study.facts import Facts, printable, trace_label
+from clockhand.study.records import Fields
 
 PAGE_TEMPLATE = Path(__file__).with_name("report.html.j2")
 
@@ -112,7 +112,7 @@ def _intervals(tables: Tables) -> pl.DataFrame | None:
 def _part(topic: Topic, labels: Sequence[str], before: int) -> Part:
     """Return a topic as it appears on the page; ``before`` figures have been counted."""
     rows: list[tuple[str, list[Figure]]] = []
-    records: list[dict[str, Any]] = []
+    records: list[Fields] = []
     for index, (label, row) in enumerate(zip(labels, topic.rows, strict=True)):
         figures: list[Figure] = []
         for panel in row.panels:

@@ -1,9 +1,9 @@
 """Locality: how a program uses its pages, separately for reads and writes."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clockhand import _engine
 from clockhand.report.canvas import Spec
@@ -25,6 +25,7 @@ from clockhand.study.columns import ColumnParts, Part
 from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import Facts
 from clockhand.study.progress import Watch
+from clockhand.study.records import Fields, Record
 from clockhand.study.run import Options, Ran, Study, called
 from clockhand.traces import Traces
 
@@ -172,10 +173,10 @@ def _analysed(
     *,
     jobs: int | None,
     watch: Watch | None = None,
-    cells: Sequence[Mapping[str, Any]] | None = None,
-    on_rows: Callable[[list[tuple[Mapping[str, Any], dict[str, Any]]]], None] | None = None,
+    cells: Sequence[Record] | None = None,
+    on_rows: Callable[[list[tuple[Record, Fields]]], None] | None = None,
     tables: Collection[str] = tuple(KINDS),
-) -> dict[str, Any]:
+) -> Fields:
     """Analyse traces one by one, as the engine's functions of other studies do: a cell for each.
 
     A dataset keeps the tables in its cells; otherwise they stand beside the rows.
@@ -229,6 +230,6 @@ def locality_with(tables: Collection[str]) -> Study[Locality]:
 
 
 @asks("locality")
-def locality(traces: Traces, **options: Any) -> Locality:
+def locality(traces: Traces, **options: object) -> Locality:
     """Show how the programs of traces use their pages."""
     return called(LOCALITY, traces, options)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from clockhand.study.columns import ColumnParts, Kinds, Part, Schema, kinds, types
+from clockhand.study.records import Fields, Record
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,19 +53,19 @@ def lists() -> "Mapping[str, pl.DataType]":
     """Return the columns of a dataset that hold tables, a list of rows each."""
     import polars as pl
 
-    def kept(kinds: Kinds) -> pl.DataType:
+    def kept(kinds: Kinds) -> "pl.DataType":
         fields = {name: kind for name, kind in types(kinds).items() if name not in IDENTITY}
         return pl.List(pl.Struct(fields))
 
     return {column_of(name): kept(kinds) for name, kinds in KINDS.items()}
 
 
-def of_dataset() -> Mapping[str, Any]:
+def of_dataset() -> Record:
     """Return the columns of a dataset: those of its cells, and those of :func:`lists`."""
     return {**types(OF_CELL), **lists()}
 
 
-def cell_of(result: Mapping[str, Any], page_bytes: int) -> dict[str, Any]:
+def cell_of(result: Record, page_bytes: int) -> Fields:
     """Return what the engine found in one trace as a row with the columns of :data:`OF_CELL`.
 
     Args:
@@ -81,7 +82,7 @@ def cell_of(result: Mapping[str, Any], page_bytes: int) -> dict[str, Any]:
     }
 
 
-def lists_of(result: Mapping[str, Any], page_bytes: int) -> "dict[str, pl.Series]":
+def lists_of(result: Record, page_bytes: int) -> "dict[str, pl.Series]":
     """Return the tables as a row has them, with the columns of :func:`lists`.
 
     Args:
@@ -96,9 +97,7 @@ def lists_of(result: Mapping[str, Any], page_bytes: int) -> "dict[str, pl.Series
     }
 
 
-def parts_of(
-    result: Mapping[str, Any], page_bytes: int, wanted: Collection[str]
-) -> dict[str, list[Part]]:
+def parts_of(result: Record, page_bytes: int, wanted: Collection[str]) -> dict[str, list[Part]]:
     """Return the tables of what the engine found in one trace, by their names in :data:`KINDS`.
 
     Args:
@@ -134,7 +133,7 @@ def table_of(cells: "pl.DataFrame", table: str, beside: Sequence[str] = ()) -> "
     return rows.select(*KINDS[table], *beside)
 
 
-def sampling_notes(sampling: Mapping[str, Any] | None) -> list[str]:
+def sampling_notes(sampling: Record | None) -> list[str]:
     """Say what a sample followed, if there was one."""
     if sampling is None:
         return []
@@ -149,7 +148,7 @@ THINNED = "the miss curve has "
 """Begins what is noted of a thinned curve."""
 
 
-def thinning_notes(thinning: Mapping[str, Any] | None, trace: Mapping[str, Any]) -> list[str]:
+def thinning_notes(thinning: Record | None, trace: Record) -> list[str]:
     """Say how far a thinned miss curve is from the whole one, if it was thinned."""
     if thinning is None:
         return []
@@ -161,18 +160,18 @@ def thinning_notes(thinning: Mapping[str, Any] | None, trace: Mapping[str, Any])
     ]
 
 
-def _rankings(result: Mapping[str, Any]) -> list[dict[str, Any]]:
-    rankings: list[dict[str, Any]] = [] if result["whole"] is None else result["whole"]["rankings"]
+def _rankings(result: Record) -> list[Fields]:
+    rankings: list[Fields] = [] if result["whole"] is None else result["whole"]["rankings"]
     return rankings
 
 
-def _summary(result: Mapping[str, Any]) -> list[Part]:
+def _summary(result: Record) -> list[Part]:
     return [
         {name: [value] for name, value in _shares(ranking).items()} for ranking in _rankings(result)
     ]
 
 
-def _shares(ranking: Mapping[str, Any]) -> dict[str, Any]:
+def _shares(ranking: Record) -> Fields:
     references, pages = ranking["references"], ranking["pages"]
     re_references = references - pages
     up_to = ranking["counts"].cumsum()
@@ -200,7 +199,7 @@ def _shares(ranking: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _ranks(result: Mapping[str, Any]) -> list[Part]:
+def _ranks(result: Record) -> list[Part]:
     return [
         {
             "ranking": ranking["ranking"],
@@ -213,7 +212,7 @@ def _ranks(result: Mapping[str, Any]) -> list[Part]:
     ]
 
 
-def _inversions(result: Mapping[str, Any]) -> list[Part]:
+def _inversions(result: Record) -> list[Part]:
     return [
         {
             "ranking": ranking["ranking"],
@@ -228,7 +227,7 @@ def _inversions(result: Mapping[str, Any]) -> list[Part]:
     ]
 
 
-def _curve(result: Mapping[str, Any]) -> list[Part]:
+def _curve(result: Record) -> list[Part]:
     trace, counted = result["trace"], result["curve"]
     misses = counted["read_misses"] + counted["write_misses"]
     whole = ("references", "read_references", "write_references", "footprint_pages")
@@ -246,7 +245,7 @@ def _curve(result: Mapping[str, Any]) -> list[Part]:
     ]
 
 
-def _working_set(result: Mapping[str, Any]) -> list[Part]:
+def _working_set(result: Record) -> list[Part]:
     if result["whole"] is None:
         return []
     return [
@@ -255,7 +254,7 @@ def _working_set(result: Mapping[str, Any]) -> list[Part]:
     ]
 
 
-def _recency(result: Mapping[str, Any]) -> list[Part]:
+def _recency(result: Record) -> list[Part]:
     if result["whole"] is None:
         return []
     counts = result["whole"]["inter_reference"]
@@ -280,7 +279,7 @@ def _numbers(first: int, end: int) -> Any:
     return np.arange(first, end, dtype=np.uint64)
 
 
-_MADE: Mapping[str, Callable[[Mapping[str, Any]], list[Part]]] = {
+_MADE: Mapping[str, Callable[[Record], list[Part]]] = {
     "summary": _summary,
     "ranks": _ranks,
     "inversions": _inversions,

@@ -1,9 +1,8 @@
 """The window that CFLRU should have, predicted from an LRU list."""
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Unpack, cast
+from typing import Unpack, cast
 
 import polars as pl
 
@@ -12,6 +11,7 @@ from clockhand.study.columns import schema
 from clockhand.study.errors import UsageError
 from clockhand.study.facts import Facts, equivalent_command
 from clockhand.study.progress import Watch
+from clockhand.study.records import Fields, Record
 from clockhand.study.run import reading_warnings, run_facts, trace_facts
 from clockhand.traces import Reading, Traces, reading_options, sources
 
@@ -72,8 +72,8 @@ def predict_window(
     trace_sources = sources(traces, watch=watch, **reading)
     if not trace_sources:
         raise UsageError("no trace is given", "add a file")
-    sizes: dict[str, Any] = {"frames": None if frames is None else str(frames), "memory": memory}
-    options: dict[str, Any] = {"device": os.fspath(device)}
+    sizes: Fields = {"frames": None if frames is None else str(frames), "memory": memory}
+    options: Fields = {"device": os.fspath(device)}
     results = [
         _engine.predict_window(source, **sizes, page_bytes=page_bytes, watch=watch, **options)
         for source in trace_sources
@@ -95,7 +95,7 @@ def predict_window(
     return WindowPrediction(rows, cast(Facts, facts), warnings)
 
 
-def _rows(result: Mapping[str, Any], page_bytes: int) -> pl.DataFrame:
+def _rows(result: Record, page_bytes: int) -> pl.DataFrame:
     probabilities = pl.Series(result["future_reference_probability"]).fill_nan(None)
     rows = pl.DataFrame(
         {"future_reference_probability": probabilities, "benefit_us": result["benefit_us"]}

@@ -1,7 +1,6 @@
 """What a run of a page cache says, in sentences."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import polars as pl
 
@@ -75,7 +74,7 @@ def _of_read_ahead(cells: pl.DataFrame, where: str) -> list[str]:
 
 
 def _bounds(values: pl.Series) -> tuple[float, float]:
-    known: list[Any] = values.to_list()
+    known: list[float] = values.to_list()
     return min(known), max(known)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import polars as pl
 
@@ -32,6 +31,7 @@ from clockhand.studies.pagecache.charts import (
 from clockhand.studies.pagecache.findings import findings
 from clockhand.study.facts import Facts, printable, trace_label
 from clockhand.study.policies import reads_the_future
+from clockhand.study.records import Fields
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class _Section:
     slug: str
     label: str
     summary: str
-    records: list[dict[str, Any]]
+    records: list[Fields]
     unit: str
-    reasons: list[dict[str, Any]]
+    reasons: list[Fields]
     ranges: list[Ranged]
 
 

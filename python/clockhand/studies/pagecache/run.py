@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -72,7 +71,7 @@ PAGE_CACHE = Study(
 
 
 @asks("pagecache")
-def run_pagecache(traces: Traces, **options: Any) -> PageCacheRun:
+def run_pagecache(traces: Traces, **options: object) -> PageCacheRun:
     """Run policies under traces of events and keep the facts for a report.
 
     A trace that knows of nothing but reads and writes is taken as accesses of memory; with
@@ -82,7 +81,7 @@ def run_pagecache(traces: Traces, **options: Any) -> PageCacheRun:
 
 
 @asks("pagecache")
-def pagecache(traces: Traces, **options: Any) -> pl.DataFrame:
+def pagecache(traces: Traces, **options: object) -> pl.DataFrame:
     """Run one page cache for processes and files, as :func:`run_pagecache` does; only the rows.
 
     Returns:

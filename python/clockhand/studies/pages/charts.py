@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -19,10 +19,11 @@ from clockhand.report.overview_charts import overview_charts
 from clockhand.report.scales import Kind, Measure
 from clockhand.report.words import byte_text, unique
 from clockhand.studies.pages.findings import finding
-from clockhand.studies.pages.sections import Record, Section, meaning, sections
+from clockhand.studies.pages.sections import Section, meaning, sections
 from clockhand.study.facts import Facts
 from clockhand.study.files import publish
 from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, called, reads_the_future
+from clockhand.study.records import Fields
 
 if TYPE_CHECKING:
     import altair as alt
@@ -324,7 +325,7 @@ def by_device(parts: Sequence[Section]) -> dict[str, list[Section]]:
     return found
 
 
-def _feasible(bound: Record) -> Record:
+def _feasible(bound: Fields) -> Fields:
     """Return the record of the schedule that is known to work, as far as the bound's has it."""
     time, reached = bound["io_time"], bound.get("io_time_feasible")
     return {
@@ -380,7 +381,7 @@ def _ratios(section: Section, kind: str, has_baseline: bool) -> list[tuple[str, 
     listed += [(_feasible(bound), FEASIBLE) for bound in section.bounds]
     result = []
     for record, name in listed:
-        value: Any = record[field]
+        value: float | None = record[field]
         if least:
             time, reference = record["io_time"], least.get(record["frames"])
             value = None if time is None or reference is None else time / reference

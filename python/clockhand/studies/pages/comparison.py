@@ -1,9 +1,10 @@
 """Which result rows can be compared, and how far each is from the lower bound."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from clockhand.study.policies import BOUND, FEASIBLE, end_of_bracket
+from clockhand.study.records import Record
 
 if TYPE_CHECKING:
     import polars as pl
@@ -15,7 +16,7 @@ SETTING_COLUMNS = (
 )  # fmt: skip
 
 
-def bracket_sentence(rows: Iterable[Mapping[str, Any]]) -> str | None:
+def bracket_sentence(rows: Iterable[Record]) -> str | None:
     """Say how narrow the bracket of the optimum is at each memory size of one trace and setting.
 
     ``None`` if the rows lack one of its ends.
@@ -51,7 +52,7 @@ def io_time_over_bound(rows: "pl.DataFrame") -> "pl.Series":
     return pl.Series("io_time_over_bound", times_over_bound(records), dtype=pl.Float64)
 
 
-def times_over_bound(records: Sequence[Mapping[str, Any]]) -> list[float | None]:
+def times_over_bound(records: Sequence[Record]) -> list[float | None]:
     """Return how many times the I/O time of the lower bound each row takes.
 
     The bound is the row of the policy ``bound`` with the same trace, memory size and setting; where
@@ -60,14 +61,14 @@ def times_over_bound(records: Sequence[Mapping[str, Any]]) -> list[float | None]
     """
     columns = records[0].keys() if records else ()
     must_match = ["frames", *(name for name in SETTING_COLUMNS if name in columns)]
-    bounds: dict[tuple[Any, Any], list[Mapping[str, Any]]] = {}
+    bounds: dict[tuple[object, object], list[Record]] = {}
     for record in records:
         if end_of_bracket(record["policy"]) == BOUND and record["io_time_us"]:
             bounds.setdefault((record["trace"], record["frames"]), []).append(record)
     for tightest_first in bounds.values():
         tightest_first.sort(key=lambda bound: -bound["io_time_us"])
 
-    def ratio(record: Mapping[str, Any]) -> float | None:
+    def ratio(record: Record) -> float | None:
         if end_of_bracket(record["policy"]) == BOUND or record["io_time_us"] is None:
             return None
         trace = record["trace"]

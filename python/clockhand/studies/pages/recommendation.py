@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, cast
+from typing import Unpack, cast
 
 import polars as pl
 
@@ -29,9 +29,10 @@ from clockhand.study.options import joined
 from clockhand.study.phrases import one_of
 from clockhand.study.policies import BASELINE, BOUND
 from clockhand.study.progress import Watch, Watching, watched
+from clockhand.study.records import Fields
 from clockhand.study.run import run_facts, trace_facts
 from clockhand.study.selections import expanded
-from clockhand.traces import OneTrace, reading_notes, sources
+from clockhand.traces import OneTrace, Reading, reading_notes, sources
 from clockhand.traces.trace import STANDARD_INPUT
 
 ASKED = "as asked"
@@ -149,7 +150,7 @@ def recommend(
     jobs: int | None = None,
     watch: Watching = None,
     command: str | None = None,
-    **reading: Any,
+    **reading: Unpack[Reading],
 ) -> Recommendation:
     """Run the whole catalog and say which policy suits a program, a device and a memory size.
 
@@ -261,14 +262,14 @@ class _Question:
 
     def plan(
         self, footprint_pages: int | None = None, policies: Sequence[str] = (BASELINE,)
-    ) -> dict[str, Any]:
+    ) -> Fields:
         asked = {"policy": list(policies), "frames": self.frames, "memory": self.memory}
         plan = _engine.plan("pages", {**asked, **self._setting()}, footprint_pages=footprint_pages)
         if len(plan["cells"]) != len(policies):
             raise UsageError("a recommendation is for one memory size", "give one")
         return plan
 
-    def _setting(self) -> dict[str, Any]:
+    def _setting(self) -> Fields:
         return {"page_size": str(self.page_bytes), "device": self.device}
 
     def _read(
@@ -320,7 +321,7 @@ class _Question:
             self, situations, candidates, table, warnings, halves, self._facts(facts, table)
         )
 
-    def _facts(self, trace: dict[str, Any], cells: pl.DataFrame) -> Facts:
+    def _facts(self, trace: Fields, cells: pl.DataFrame) -> Facts:
         """Return how the rows were made."""
         names = cells["policy"].unique(maintain_order=True).to_list()
         plan = self.plan(trace["footprint_pages"], names)
@@ -365,7 +366,7 @@ class _Question:
             of_part("second half", source.part({"skip": first, "limit": requests - first})),
         )
 
-    def _priced(self, rows: Sequence[dict[str, Any]], factor: Fraction) -> list[float]:
+    def _priced(self, rows: Sequence[Fields], factor: Fraction) -> list[float]:
         """The I/O times in µs of rows on a device whose writes cost ``factor`` times as much.
 
         A write that costs n / d as much is n writes where everything is d times as many.
@@ -383,7 +384,7 @@ class _Question:
         policies: Iterable[str],
         frames: Iterable[int],
         watch: Watch | None,
-    ) -> dict[tuple[str, int], dict[str, Any]]:
+    ) -> dict[tuple[str, int], Fields]:
         """The row of each policy at each memory size."""
         grid = {"policy": list(dict.fromkeys(policies)), "frames": ",".join(map(str, frames))}
         options = {**grid, **self._setting()}

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from clockhand.report.words import percent
 from clockhand.study.facts import base_names
 from clockhand.study.phrases import all_of
 from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, OPTIMUM
+from clockhand.study.records import Fields
 
 Times = dict[str, float]
 
@@ -31,7 +31,7 @@ class Situation:
         return self.times_us[policy] / best_us if best_us else 1.0
 
 
-def choice(asked: Situation, policy: str, candidates: Sequence[str], place: dict[str, Any]) -> str:
+def choice(asked: Situation, policy: str, candidates: Sequence[str], place: Fields) -> str:
     trace = base_names([place["trace"]])[place["trace"]]
     where = (
         f"on {trace} with {asked.frames:,} frames ({percent(place['memory_share'])} of "

@@ -29,11 +29,12 @@ from clockhand.studies.pages.charts import (
     overviews,
 )
 from clockhand.studies.pages.findings import NOTICEABLE, Finding, finding
-from clockhand.studies.pages.sections import Record, Section, sections
+from clockhand.studies.pages.sections import Section, sections
 from clockhand.studies.pages.table import table
 from clockhand.study.facts import Facts, printable
 from clockhand.study.files import publish
 from clockhand.study.policies import called
+from clockhand.study.records import Fields
 
 DRAWN = (
     *(name for name, _, _ in TOOLTIP), "io_time_feasible", "relative_io_time_feasible",
@@ -207,7 +208,7 @@ def _part(
     )
 
 
-def _drawn(record: Record) -> Record:
+def _drawn(record: Fields) -> Fields:
     """Return what figures show of a record, which is far less than there is."""
     return {name: record[name] for name in DRAWN if record.get(name) is not None}
 

@@ -1,6 +1,6 @@
 """Simulation: traces are replayed against policies, and every step is priced by a device."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from clockhand.report.reported import ReportedRows
 from clockhand.study.calls import asks
 from clockhand.study.columns import Schema, kinds, schema
 from clockhand.study.facts import Facts
+from clockhand.study.records import Fields, Record
 from clockhand.study.run import Options as EngineOptions
 from clockhand.study.run import Ran, Records, Study, called
 from clockhand.study.sampling import estimate_note
@@ -104,7 +105,7 @@ class Simulation(ReportedRows):
 
 def _simulated(
     sources: list[_engine.TraceSource], options: EngineOptions, **running: Any
-) -> dict[str, Any]:
+) -> Fields:
     """Run the engine, and note on traces that their rows are estimates."""
     result = _engine.run("pages", sources, options, **running)
     if options["sample"] is None:
@@ -120,7 +121,7 @@ def _simulated(
     return {**result, "traces": traces}
 
 
-def _ungauged(_: "pl.DataFrame") -> Mapping[str, Any]:
+def _ungauged(_: "pl.DataFrame") -> Record:
     return {"gauges": {name: [] for name in ("row", *list(kinds("pages gauges"))[5:])}}
 
 
@@ -135,14 +136,14 @@ PAGES = Study(
 
 
 @asks("pages")
-def run_simulation(traces: Traces, **options: Any) -> Simulation:
+def run_simulation(traces: Traces, **options: object) -> Simulation:
     """Replay traces against policies and keep the facts for a report."""
     is_gauged = options.get("gauge_every") is not None
     return called(PAGES, traces, options, {"gauges": GAUGES_FILE} if is_gauged else None)
 
 
 @asks("pages")
-def simulate(traces: Traces, **options: Any) -> "pl.DataFrame":
+def simulate(traces: Traces, **options: object) -> "pl.DataFrame":
     """Replay traces against policies, as :func:`run_simulation` does; only the rows.
 
     Returns:
@@ -152,7 +153,7 @@ def simulate(traces: Traces, **options: Any) -> "pl.DataFrame":
     return run_simulation(traces, **options).rows
 
 
-def _gauges(columns: Mapping[str, Any], rows: "pl.DataFrame") -> "pl.DataFrame":
+def _gauges(columns: Record, rows: "pl.DataFrame") -> "pl.DataFrame":
     """Join samples, whose column ``row`` counts result rows from 0, with what their rows are."""
     import polars as pl
 

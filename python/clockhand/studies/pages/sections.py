@@ -21,6 +21,7 @@ from clockhand.study.policies import (
     end_of_bracket,
     name_of,
 )
+from clockhand.study.records import Fields
 from clockhand.study.sampling import DRAWN_ERRORS
 
 REQUIRED_COLUMNS = (
@@ -29,8 +30,6 @@ REQUIRED_COLUMNS = (
     "clean_evictions", "dirty_evictions", "io_time_us", "energy_uj", "policy_resolved", "hit_ratio",
     "memory_share",
 )  # fmt: skip
-
-Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -51,9 +50,9 @@ class Section:
     label: str
     place: str
     trace: str
-    setting: dict[str, Any]
-    records: list[Record]
-    bounds: list[Record]
+    setting: Fields
+    records: list[Fields]
+    bounds: list[Fields]
     baseline: str | None
     time_unit: str
     ranges: list[Ranged]
@@ -77,7 +76,7 @@ class Section:
         return None
 
 
-def meaning(record: Record) -> str:
+def meaning(record: Fields) -> str:
     """Return the text of a policy with its defaults, as far as the row has them."""
     return str(record["policy_resolved"] or record["policy"])
 
@@ -108,7 +107,7 @@ def sections(rows: pl.DataFrame, facts: Facts | None) -> list[Section]:
     for column in ("policy", "frames", "page_bytes"):
         _require(policy_records, column)
     settings = [column for column in SETTING_COLUMNS if column in rows.columns]
-    groups: dict[tuple[Any, ...], list[Record]] = {}
+    groups: dict[tuple[Any, ...], list[Fields]] = {}
     for record in policy_records:
         key = (record["trace"], *(record[column] for column in settings))
         groups.setdefault(key, []).append(record)
@@ -134,21 +133,21 @@ def sections(rows: pl.DataFrame, facts: Facts | None) -> list[Section]:
     return result
 
 
-def _each_series_once(group: Sequence[Record]) -> list[Record]:
+def _each_series_once(group: Sequence[Fields]) -> list[Fields]:
     """Return records whose policies have one name for each meaning, the first of doubles."""
     names = first_spellings(
         (record["policy"], record["frames"], record["policy_resolved"]) for record in group
     )
-    once: dict[tuple[str, int], Record] = {}
+    once: dict[tuple[str, int], Fields] = {}
     for record in group:
         name = names[record["policy"]]
         once.setdefault((name, record["frames"]), {**record, "policy": name})
     return list(once.values())
 
 
-def _narrowest(records: Sequence[Record], end: str) -> list[Record]:
+def _narrowest(records: Sequence[Fields], end: str) -> list[Fields]:
     """Return the rows of one end of the bracket, at each place the one that says most."""
-    best: dict[tuple[Any, ...], Record] = {}
+    best: dict[tuple[object, ...], Fields] = {}
     for record in records:
         if end_of_bracket(record["policy"]) != end:
             continue
@@ -159,13 +158,13 @@ def _narrowest(records: Sequence[Record], end: str) -> list[Record]:
     return list(best.values())
 
 
-def _says_more(record: Record, other: Record, end: str) -> bool:
+def _says_more(record: Fields, other: Fields, end: str) -> bool:
     time_us, other_us = record["io_time_us"] or 0, other["io_time_us"] or 0
     return bool(time_us > other_us if end == BOUND else time_us < other_us)
 
 
 def _beside(
-    bound: Record, feasibles: Sequence[Record], trace: str, setting: dict[str, Any]
+    bound: Fields, feasibles: Sequence[Fields], trace: str, setting: Fields
 ) -> float | None:
     """Return the I/O time in µs of the schedule at a bound's memory size, if there is one."""
     for feasible in feasibles:
@@ -174,7 +173,7 @@ def _beside(
     return None
 
 
-def _clean(record: Record) -> Record:
+def _clean(record: Fields) -> Fields:
     """Return the record with printable texts, and null for NaN and infinities (JSON has none)."""
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else printable(value)
@@ -182,7 +181,7 @@ def _clean(record: Record) -> Record:
     }
 
 
-def _require(records: Sequence[Record], column: str) -> None:
+def _require(records: Sequence[Fields], column: str) -> None:
     for number, record in enumerate(records, 1):
         if record[column] is None:
             raise ValueError(
@@ -212,7 +211,7 @@ def _setting_text(name: str, value: Any) -> str:
     return str(value)
 
 
-def _belongs(bound: Record, trace: str, setting: dict[str, Any]) -> bool:
+def _belongs(bound: Fields, trace: str, setting: Fields) -> bool:
     """A bound may leave settings null: it then holds for all of them."""
     if bound["trace"] != trace:
         return False
@@ -222,9 +221,9 @@ def _belongs(bound: Record, trace: str, setting: dict[str, Any]) -> bool:
 def _section(
     slug: str,
     label: str,
-    setting: dict[str, Any],
-    group: list[Record],
-    bounds: list[Record],
+    setting: Fields,
+    group: list[Fields],
+    bounds: list[Fields],
     ranges: list[Ranged],
 ) -> Section:
     baseline = _baseline(group)
@@ -240,7 +239,7 @@ def _section(
     unit, unit_us = time_unit(record["io_time_us"] for record in group)
     shares = {record["frames"]: record["memory_share"] for record in group}
 
-    def extended(record: Record) -> Record:
+    def extended(record: Fields) -> Fields:
         frames = record["frames"]
         time_us = record["io_time_us"]
         share = shares.get(frames)
@@ -276,11 +275,11 @@ def _section(
     )
 
 
-def _errors(record: Record, unit_us: float) -> Record:
+def _errors(record: Fields, unit_us: float) -> Fields:
     """Return the ends of the error bars of estimates, in standard errors to either side."""
     if not record.get("io_time_us_standard_error"):
         return {}
-    ends: Record = {"io_time_standard_error": record["io_time_us_standard_error"] / unit_us}
+    ends: Fields = {"io_time_standard_error": record["io_time_us_standard_error"] / unit_us}
     for field, column, unit in (
         ("io_time", "io_time_us", unit_us),
         ("read_ios", "read_ios", 1),
@@ -292,7 +291,7 @@ def _errors(record: Record, unit_us: float) -> Record:
     return ends
 
 
-def _baseline(group: Sequence[Record]) -> str | None:
+def _baseline(group: Sequence[Fields]) -> str | None:
     """Return CLOCK as the user wrote it: with its defaults if present, else its first variant."""
     candidates = unique(
         record["policy"] for record in group if name_of(meaning(record)) == BASELINE

@@ -1,8 +1,7 @@
 """One program under several policies and under the kernel's own swap, with equal memory."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -21,6 +20,7 @@ from clockhand.study.calls import in_python
 from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import PagedRunFacts
 from clockhand.study.limits import check_range
+from clockhand.study.records import Record
 from clockhand.study.selections import entries
 
 MOST_RUNS = 1000
@@ -93,7 +93,7 @@ def compare(
     live: Live | None = None,
     tell: Callable[[str], None] | None = None,
     made_by: str | None = None,
-    **options: Any,
+    **options: object,
 ) -> PagedComparison:
     """Run a program once per policy, with the same memory, swap and reserve.
 
@@ -164,7 +164,7 @@ def compare(
     )
 
 
-def differing_output(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def differing_output(rows: Sequence[Record]) -> list[str]:
     """Return a sentence for each run that wrote otherwise than the first."""
     known = [row for row in rows if row["problem"] is None]
     sentences = []

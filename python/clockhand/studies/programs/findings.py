@@ -3,11 +3,11 @@
 import signal
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 import polars as pl
 
 from clockhand.study.facts import PagedRunFacts, printable
+from clockhand.study.records import Fields
 from clockhand.study.sizes import bytes_text
 
 KERNEL = "kernel"
@@ -53,7 +53,7 @@ def beside(rows: pl.DataFrame) -> pl.DataFrame:
 
     The last two columns are per cent of the pager's misses and writes.
     """
-    records: list[dict[str, Any]] = []
+    records: list[Fields] = []
     for row in rows.filter(pl.col("exact_misses").is_not_null()).iter_rows(named=True):
         for who, prefix in (
             ("pager", ""),
@@ -168,7 +168,7 @@ def run_findings(rows: pl.DataFrame, facts: PagedRunFacts) -> list[str]:
     return sentences
 
 
-def totals(rows: pl.DataFrame) -> dict[str, Any]:
+def totals(rows: pl.DataFrame) -> Fields:
     """Return the sums over all processes of all counts."""
     numbers = [name for name, kind in rows.schema.items() if kind == pl.UInt64]
     return rows.select(pl.col(numbers).sum()).row(0, named=True)
@@ -298,7 +298,7 @@ def compared_device_reads(rows: pl.DataFrame) -> list[str]:
     return rows["device_reads"].drop_nulls().head(1).to_list()
 
 
-def _fastest(known: Sequence[dict[str, Any]]) -> str:
+def _fastest(known: Sequence[Fields]) -> str:
     """Say who was fastest, if every run was faster than every other contender's."""
     ordered = sorted(known, key=lambda row: row["seconds"])
     first, slowest = ordered[0], ordered[-1]
@@ -323,13 +323,13 @@ def _fastest(known: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def _zeros(row: dict[str, Any]) -> str:
+def _zeros(row: Fields) -> str:
     """Name the pages that left without a write because they held zeros."""
     zeros = row["zero_pages_not_written"]
     return f" (and {zeros:,.0f} of zeros left unwritten)" if zeros else ""
 
 
-def _against_kernel(known: Sequence[dict[str, Any]]) -> list[str]:
+def _against_kernel(known: Sequence[Fields]) -> list[str]:
     kernel = next((row for row in known if row["policy"] == KERNEL), None)
     if kernel is None:
         return []
@@ -342,7 +342,7 @@ def _against_kernel(known: Sequence[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _against(row: dict[str, Any], kernel: dict[str, Any], name: str, verb: str) -> str:
+def _against(row: Fields, kernel: Fields, name: str, verb: str) -> str:
     if kernel[name]:
         return f"{verb} {row[name] / kernel[name]:,.2f} times its pages"
     return f"{verb} {row[name]:,.0f} pages against none"

@@ -1,15 +1,15 @@
 """Options of paging programs under any policy, and the settings that they give."""
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from clockhand.study.calls import Argument
 from clockhand.study.errors import UsageError, option
 from clockhand.study.limits import MAXIMUM_FRAMES, MAXIMUM_SEED, check_range
 from clockhand.study.options import Device
+from clockhand.study.records import Fields, Record
 from clockhand.study.sizes import bytes_text, parsed_bytes
 
 PAGE_BYTES = 4096
@@ -83,13 +83,13 @@ class ProgramSettings:
     seed: int
 
     @classmethod
-    def parse(cls, options: Mapping[str, Any]) -> Self:
+    def parse(cls, options: Record) -> Self:
         """Check options.
 
         Raises:
             UsageError: something is out of range or contradictory.
         """
-        given: dict[str, Any] = {one.keyword: one.default for one in OPTIONS} | dict(options)
+        given: Fields = {one.keyword: one.default for one in OPTIONS} | dict(options)
         frames = _frames(given["memory"], given["frames"])
         reserve = given["reserve"]
         if reserve is None:
@@ -145,7 +145,7 @@ class ProgramSettings:
         by = f", by {', '.join(self.predictors)}" if self.predictors else ""
         return f"up to {self.read_ahead:,} pages{by}"
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Fields:
         """Return the options for a report."""
         limit = self.swap_limit_bytes
         return {

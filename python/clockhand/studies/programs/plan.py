@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from clockhand import _engine
 from clockhand.studies.programs.options import PAGE_BYTES, ProgramSettings
 from clockhand.study.errors import UsageError, option
 from clockhand.study.own_policies import is_in_python
 from clockhand.study.policies import kind_of, name_of
+from clockhand.study.records import Fields
 
 OWN = "own"
 """What stands for the kind of a policy in Python."""
@@ -23,8 +24,8 @@ class Planned:
         device: Facts of the device.
     """
 
-    policies: list[dict[str, Any]]
-    device: dict[str, Any]
+    policies: list[Fields]
+    device: Fields
 
     @classmethod
     def of(cls, policies: Sequence[str], settings: ProgramSettings) -> Self:

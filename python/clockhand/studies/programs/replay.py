@@ -1,7 +1,6 @@
 """The log of a run in the simulator."""
 
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -9,6 +8,7 @@ from clockhand import _engine
 from clockhand.studies.programs.options import PAGE_BYTES, ProgramSettings
 from clockhand.studies.programs.rows import RUN_SCHEMA, SIMULATED
 from clockhand.study.progress import Watch
+from clockhand.study.records import Fields, Record
 from clockhand.study.run import trace_facts
 from clockhand.traces import Trace, sources
 
@@ -18,13 +18,13 @@ MOST_SIMULATED = 32
 
 def replayed(
     rows: pl.DataFrame, log: Path, settings: ProgramSettings, is_kept: bool, watch: Watch | None
-) -> tuple[pl.DataFrame, list[Any], list[str]]:
+) -> tuple[pl.DataFrame, list[Record], list[str]]:
     """Add what the simulator counts on the log; facts about the log; and what was left out."""
     chosen = rows.filter(pl.col("references") > 0).top_k(MOST_SIMULATED, by="references")
-    counts: list[dict[str, Any]] = []
-    traces: list[Any] = []
+    counts: list[Fields] = []
+    traces: list[Record] = []
     for row in chosen.sort("stream").iter_rows(named=True):
-        counted: dict[str, Any] = {"stream": row["stream"]}
+        counted: Fields = {"stream": row["stream"]}
         of_process = sources(Trace(log, format="parquet", streams=[row["stream"]]))
         for bits in (row["bits"], "exact"):
             simulation = _engine.run(

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import polars as pl
 
@@ -11,7 +10,6 @@ from clockhand.report.canvas import Spec
 from clockhand.report.course import (
     CoursePage,
     Panel,
-    Record,
     Series,
     TitledTable,
     bar_chart,
@@ -32,6 +30,7 @@ from clockhand.studies.programs.findings import (
     run_findings,
 )
 from clockhand.study.facts import PagedRunFacts, printable
+from clockhand.study.records import Fields
 
 OVERLINE = "a program under the pager"
 
@@ -187,12 +186,12 @@ def _timeline(samples: pl.DataFrame, gauges: pl.DataFrame, theme: Theme) -> list
     return panels
 
 
-def _rates(samples: pl.DataFrame, names: dict[str, str]) -> list[Record]:
+def _rates(samples: pl.DataFrame, names: dict[str, str]) -> list[Fields]:
     """Return changes per second between samples, each at the later one's time.
 
     The pager tells what it counted in steps; samples between two steps would look like pauses.
     """
-    kept: list[dict[str, Any]] = []
+    kept: list[Fields] = []
     for row in samples.sort("seconds").to_dicts():
         is_news = not kept or row["references"] != kept[-1]["references"]
         if is_news or row["seconds"] - kept[-1]["seconds"] >= PAUSE_SECONDS:

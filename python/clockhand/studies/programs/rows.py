@@ -1,7 +1,6 @@
 """Statistics of the pager as rows, and what in them is wrong."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import polars as pl
 
@@ -10,6 +9,7 @@ from clockhand.studies.programs.options import PAGE_BYTES
 from clockhand.studies.programs.samples import Statistics
 from clockhand.study.columns import schema
 from clockhand.study.errors import ClockhandError
+from clockhand.study.records import Fields
 
 SIMULATED = ("misses", "clean_evictions", "dirty_evictions", "read_ios", "write_ios")
 
@@ -38,7 +38,7 @@ def process_rows(statistics: Sequence[Statistics], policy: str, program: Program
     return pl.DataFrame(rows, schema=RUN_SCHEMA)
 
 
-def row_of(process: Statistics) -> dict[str, Any]:
+def row_of(process: Statistics) -> Fields:
     """Return one process's statistics as a row, with the simulator's read and write I/Os.
 
     To the simulator every miss reads a page, and every dirty eviction and write-back writes one.

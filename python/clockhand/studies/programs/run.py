@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import polars as pl
 
@@ -30,6 +30,7 @@ from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import PagedRunFacts, equivalent_command
 from clockhand.study.files import check_places
 from clockhand.study.progress import Watch
+from clockhand.study.records import Record
 from clockhand.study.run import run_facts as made_now
 
 Progress = Callable[[], AbstractContextManager[Watch | None]]
@@ -100,7 +101,7 @@ def run(
     live: Live | None = None,
     progress: Progress | None = None,
     made_by: str | None = None,
-    **options: Any,
+    **options: object,
 ) -> PagedRun:
     """Run a program whose memory a policy pages, and replay its references in the simulator.
 
@@ -152,7 +153,7 @@ def run(
         samples.take(ended.seconds, statistics)
         rows = process_rows(statistics, policy, program)
         notes = swap_notes(pager) + other_bits(rows, settings.bits)
-        traces: list[Any] = []
+        traces: list[Record] = []
         if simulate and log is not None:
             with nullcontext() if progress is None else progress() as watch_replay:
                 rows, traces, left_out = replayed(
@@ -226,7 +227,7 @@ def run_facts(
     *,
     command: str,
     notes: Sequence[str],
-    traces: Sequence[Any] = (),
+    traces: Sequence[Record] = (),
 ) -> PagedRunFacts:
     """Return how a run was made."""
     facts = made_now(

@@ -1,16 +1,17 @@
 """What a pager counts, sampled while a program runs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import polars as pl
 
 from clockhand.study.columns import schema
+from clockhand.study.records import Record
 
 Seen = TypeVar("Seen")
 
-Statistics = Mapping[str, Any]
+Statistics = Record
 """What the engine says of one process: counts since its start, and how it is."""
 
 LiveWatch = Callable[[float, Sequence[Statistics]], None]

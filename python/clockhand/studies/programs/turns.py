@@ -26,6 +26,7 @@ from clockhand.studies.programs.used import Used
 from clockhand.studies.programs.watched_program import Ended, run_program
 from clockhand.study.columns import schema
 from clockhand.study.errors import ClockhandError, option
+from clockhand.study.records import Fields, Record
 from clockhand.study.sizes import bytes_text
 
 COMPARISON_SCHEMA = schema("compare")
@@ -54,8 +55,8 @@ class Turns:
         self._planned = planned
         self._standard_input = given
         self._live = live
-        self.rows: list[dict[str, Any]] = []
-        self.samples: list[dict[str, Any]] = []
+        self.rows: list[Fields] = []
+        self.samples: list[Fields] = []
         self.warnings: list[str] = []
         self.notes: list[str] = []
         self.ended: list[Ended] = []
@@ -98,7 +99,7 @@ class Turns:
             if self.interrupted:
                 return
 
-    def _run_once(self, *, is_shown: bool, **options: Any) -> tuple[Ended, dict[str, Any]]:
+    def _run_once(self, *, is_shown: bool, **options: Any) -> tuple[Ended, Fields]:
         """Run the program, and return how it ended and what rows of all contenders have."""
         output = Output(is_shown=is_shown)
         used = Used(self._settings.swap)
@@ -154,7 +155,7 @@ class Turns:
         if number == 1:
             self.samples += summed_samples(samples.counts(), policy)
 
-    def _paged_counts(self, rows: pl.DataFrame) -> dict[str, Any]:
+    def _paged_counts(self, rows: pl.DataFrame) -> Fields:
         """Return what a row says of the processes of a run under the pager."""
         sums = {name: int(rows[name].sum()) for name in ("misses", "bytes_read", "pages_written")}
         return {
@@ -200,7 +201,7 @@ class Turns:
         limit = self._settings.swap_limit_bytes
         return limit if limit is not None else self._footprint_bytes + SPARE_SWAP_BYTES
 
-    def _swap_in(self, group: MemoryGroup, number: int) -> dict[str, Any]:
+    def _swap_in(self, group: MemoryGroup, number: int) -> Fields:
         """Run the program in a group that has the memory of the paged one; return its row."""
         if self._limit_bytes is None:
             paged_bytes = max(self._settings.memory_bytes, self._most_resident_bytes)
@@ -251,9 +252,7 @@ class Turns:
             "limit_bytes": self._limit_bytes,
         }
 
-    def _row(
-        self, policy: str, number: int, ended: Ended, common: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def _row(self, policy: str, number: int, ended: Ended, common: Record) -> Fields:
         """Return what the rows of all contenders have."""
         return {
             **dict.fromkeys(COMPARISON_SCHEMA),
@@ -275,7 +274,7 @@ def _swap_counts(swapped: Swapped) -> dict[str, int]:
     }
 
 
-def summed_samples(samples: pl.DataFrame, policy: str) -> list[dict[str, Any]]:
+def summed_samples(samples: pl.DataFrame, policy: str) -> list[Fields]:
     """Return samples of one run with the processes' counts added up, as records."""
     summed = samples.group_by("seconds", maintain_order=True).agg(pl.col(COUNTS).sum())
     return summed.select(

@@ -3,7 +3,8 @@
 import os
 import resource
 from pathlib import Path
-from typing import Any
+
+from clockhand.study.records import Fields
 
 READS_FIELD, WRITES_FIELD = 0, 4
 """Where ``/sys/dev/block/*/stat`` counts completed requests; see Linux's block/stat.rst."""
@@ -17,7 +18,7 @@ class Used:
         self._cpu_seconds = _cpu_seconds()
         self._requests = _requests(swap)
 
-    def since(self) -> dict[str, Any]:
+    def since(self) -> Fields:
         """Return ``cpu_seconds`` and ``block_requests``, null where the kernel does not count."""
         before, now = self._requests, _requests(self._swap)
         return {

@@ -1,7 +1,6 @@
 """What a run of write buffers on drives says, in sentences."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import polars as pl
 
@@ -10,6 +9,7 @@ from clockhand.studies.ssd.time_findings import BASELINE, of_time, of_windows
 from clockhand.study.facts import SsdFacts, SsdRunFacts, printable, trace_label
 from clockhand.study.phrases import all_of
 from clockhand.study.policies import name_of, without
+from clockhand.study.records import Fields
 
 NOTICEABLE = 0.0005
 """Below one part in two thousand a difference would be printed as 0.0 %."""
@@ -191,7 +191,7 @@ def _of_life(cells: pl.DataFrame, where: str) -> list[str]:
     return [f"Flash life on {where}: {'; '.join(texts)}."]
 
 
-def _life(row: dict[str, Any]) -> str:
+def _life(row: Fields) -> str:
     text = f"{printable(str(row['buffer']))} "
     if row["life_years"] is None:
         why = "which has no real times" if row["is_steady"] else "if all are like those of this run"

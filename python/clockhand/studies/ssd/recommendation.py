@@ -3,7 +3,6 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -98,7 +97,7 @@ def recommend_buffer(
     ssd: str | os.PathLike[str] = "dnv-textbook",
     buffers: str | Sequence[str] = "all",
     years: float | None = None,
-    **options: Any,
+    **options: object,
 ) -> BufferRecommendation:
     """Say which write buffer suits a trace and a drive, and how large it should be.
 

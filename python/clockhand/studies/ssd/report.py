@@ -3,14 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import polars as pl
 
 from clockhand.report.appearance import Mark
 from clockhand.report.canvas import PICTURE, Canvas, Spec
 from clockhand.report.html import payload, study_page
-from clockhand.report.lines import Compared, Record
+from clockhand.report.lines import Compared
 from clockhand.report.measures import caption, drawable, measure_chart, same_everywhere
 from clockhand.report.overview_charts import overview_charts
 from clockhand.report.scales import Measure
@@ -40,6 +39,7 @@ from clockhand.studies.ssd.time_charts import TimeRecords, time_figures, time_re
 from clockhand.studies.ssd.time_findings import BASELINE
 from clockhand.studies.ssd.time_records import Timed, timed_of
 from clockhand.study.facts import printable, trace_label
+from clockhand.study.records import Fields, Record
 
 WEAR_TITLE = "Wear: blocks by how often they were erased"
 HEADINGS = {
@@ -140,14 +140,14 @@ class _Figures:
         frontier: Of a recommendation, the least that a buffer of at most each size needs.
     """
 
-    records: list[dict[str, Any]]
-    wear: list[dict[str, Any]]
+    records: list[Fields]
+    wear: list[Fields]
     timed: Timed | None
     values: TimeRecords | None
-    frontier: list[dict[str, Any]]
+    frontier: list[Fields]
 
     @property
-    def everything(self) -> list[Any]:
+    def everything(self) -> list[Fields]:
         """The values of all figures."""
         values = [] if self.values is None else self.values.all()
         return [*self.records, *self.wear, *self.frontier, *values]
@@ -201,7 +201,7 @@ def _is_timed(rows: pl.DataFrame) -> bool:
     return "duration_us" in rows.columns and rows["duration_us"].null_count() < rows.height
 
 
-def _once(ssds: Sequence[Any]) -> list[Any]:
+def _once(ssds: Sequence[Record]) -> list[Record]:
     return list({ssd["name"]: ssd for ssd in ssds}.values())
 
 
@@ -244,7 +244,7 @@ def _sections(run: SsdTables, sizes: pl.DataFrame | None) -> list[Section]:
     return [replace(section, everywhere=everywhere) for section in result]
 
 
-def _over_sizes(section: Section) -> list[Record]:
+def _over_sizes(section: Section) -> list[Fields]:
     """The values over sizes, without those of a frontier."""
     return [record for record in section.records if {"buffer", "buffer_mib"} <= record.keys()]
 

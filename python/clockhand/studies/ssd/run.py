@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import polars as pl
 
@@ -12,6 +12,7 @@ from clockhand.studies.ssd.findings import FAMILY
 from clockhand.studies.ssd.tables import CELL, DETAILS, WEAR, SsdTables
 from clockhand.study.calls import asks
 from clockhand.study.columns import schema
+from clockhand.study.records import Record
 from clockhand.study.run import Columns, Ran, Study, called
 from clockhand.traces import Traces
 
@@ -92,7 +93,7 @@ def _made(ran: Ran) -> SsdRun:
 
 
 def _of_cells(
-    columns: Mapping[str, Any], rows: pl.DataFrame, own: Columns, more: Sequence[str] = ()
+    columns: Record, rows: pl.DataFrame, own: Columns, more: Sequence[str] = ()
 ) -> pl.DataFrame:
     """Join what stands beside rows, whose column ``row`` counts them from 0, with their cells."""
     table = pl.DataFrame(columns, schema={"row": pl.UInt32, **own}, strict=False)
@@ -111,7 +112,7 @@ def _beside() -> Mapping[str, pl.DataType]:
     return wear | {name: _lists(columns) for name, columns in DETAILS.items()}
 
 
-def _kept(rows: pl.DataFrame) -> Mapping[str, Any]:
+def _kept(rows: pl.DataFrame) -> Record:
     """The engine's tables beside the rows, rebuilt from rows that hold them in columns."""
     rows = rows.with_row_index("row")
     wear = rows.select(
@@ -141,7 +142,7 @@ SSD = Study(
 
 
 @asks("ssd")
-def run_ssd(traces: Traces, **options: Any) -> SsdRun:
+def run_ssd(traces: Traces, **options: object) -> SsdRun:
     """Put write buffers in front of flash drives and count what traces turn into.
 
     Addresses are the trace's own; its streams get ranges of their own that begin with a block.

@@ -1,19 +1,19 @@
 """The sizes of a recommendation: what is best at each, and which of them lie on the frontier."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
 from clockhand.studies.ssd.time_findings import BASELINE
 from clockhand.study.columns import schema
 from clockhand.study.policies import name_of
+from clockhand.study.records import Record
 
 SIZES_SCHEMA = schema("ssd sizes")
 """Names, order and types of the columns of :attr:`~clockhand.BufferRecommendation.sizes`."""
 
-Row = Mapping[str, Any]
+Row = Record
 
 
 @dataclass(frozen=True)

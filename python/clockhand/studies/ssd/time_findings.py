@@ -1,6 +1,5 @@
 """Findings of a timed run, in sentences: fast buffers, waits of slow requests, busy parts."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -10,6 +9,7 @@ from clockhand.studies.ssd.waits import CAUSES, Tail, tail
 from clockhand.study.facts import printable
 from clockhand.study.phrases import all_of
 from clockhand.study.policies import name_of
+from clockhand.study.records import Record
 
 BASELINE = "lru"
 """What every comparison names besides the next best."""
@@ -82,7 +82,7 @@ def _fastest(same: pl.DataFrame, where: str, classes: pl.DataFrame | None) -> li
     return sentences
 
 
-def _latencies(row: Mapping[str, Any], where: str, key: str, slow: Tail | None) -> str:
+def _latencies(row: Record, where: str, key: str, slow: Tail | None) -> str:
     parts = []
     for kind in ("write", "read"):
         p99_us = row[f"{kind}_p99_us"]
@@ -113,7 +113,7 @@ def _made_of(slow: Tail | None) -> str:
     return f", {TENTHS[round(10 * slow.shares[wait])]} of it {SAID.get(wait, CAUSES[wait])}"
 
 
-def _classes_of(classes: pl.DataFrame, row: Mapping[str, Any], key: str) -> pl.DataFrame:
+def _classes_of(classes: pl.DataFrame, row: Record, key: str) -> pl.DataFrame:
     known = [
         pl.col(name) == row[name] for name in ("trace", "buffer", "buffer_pages", "ssd", "arrivals")
     ]
@@ -121,7 +121,7 @@ def _classes_of(classes: pl.DataFrame, row: Mapping[str, Any], key: str) -> pl.D
     return of_cell.unique("most_us")
 
 
-def _against(best: Mapping[str, Any], other: Mapping[str, Any], key: str, what: str) -> str:
+def _against(best: Record, other: Record, key: str, what: str) -> str:
     name = f"{printable(other['buffer'])}{what}"
     if not best[key] or other[key] == best[key]:
         return f"{name} has the same"

@@ -3,15 +3,14 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
-from clockhand.report.lines import Record
 from clockhand.report.words import number_text, time_text, unique
 from clockhand.studies.ssd.tables import SsdTables
 from clockhand.studies.ssd.waits import CAUSES, WAITS, tail
 from clockhand.study.policies import name_of, settings_of
+from clockhand.study.records import Fields
 
 OPS = ("write", "read")
 MOST_COURSES = 3
@@ -137,7 +136,7 @@ def best_first(timed: Timed) -> list[str]:
     return sorted(timed.series, key=p99_us)
 
 
-def cdf_records(timed: Timed) -> list[Record]:
+def cdf_records(timed: Timed) -> list[Fields]:
     """Return the share of requests up to each latency."""
     return [
         {"policy": policy, "op": op, "chart": "cdf", "latency_us": latency_us, "cdf_share": share}
@@ -158,7 +157,7 @@ def _distribution(classes: pl.DataFrame) -> Iterator[tuple[float, float]]:
         yield most_us, seen / total
 
 
-def tail_records(timed: Timed, cause_place: dict[str, int]) -> list[Record]:
+def tail_records(timed: Timed, cause_place: dict[str, int]) -> list[Fields]:
     """Return what the slowest requests of each buffer waited for."""
     records = []
     for op in timed.ops:
@@ -175,9 +174,9 @@ def tail_records(timed: Timed, cause_place: dict[str, int]) -> list[Record]:
     return records
 
 
-def course_records(timed: Timed, unit_us: float, cause_place: dict[str, int]) -> list[Record]:
+def course_records(timed: Timed, unit_us: float, cause_place: dict[str, int]) -> list[Fields]:
     """Return the mean latency over time by what it consists of, of the best buffers."""
-    records: list[Record] = []
+    records: list[Fields] = []
     for policy in timed.series[:MOST_COURSES]:
         of_policy = timed.moments.filter(pl.col("policy") == policy)
         for op in timed.ops:
@@ -189,9 +188,7 @@ def course_records(timed: Timed, unit_us: float, cause_place: dict[str, int]) ->
     return records
 
 
-def _at_moment(
-    moment: dict[str, Any], unit_us: float, cause_place: dict[str, int]
-) -> Iterator[Record]:
+def _at_moment(moment: Fields, unit_us: float, cause_place: dict[str, int]) -> Iterator[Fields]:
     requests = moment["requests"]
     for wait in WAITS:
         cause = CAUSES[wait]
@@ -208,7 +205,7 @@ def _at_moment(
         }
 
 
-def load_records(timed: Timed) -> tuple[str, list[Record]]:
+def load_records(timed: Timed) -> tuple[str, list[Fields]]:
     """Return the most frequent kind of load, and each buffer's results under each of its loads."""
     kinds = [load_of(arrivals)[0] for arrivals in unique(timed.loads["arrivals"])]
     kind = max(unique(kinds), key=kinds.count) if kinds else "trace"
@@ -234,7 +231,7 @@ LOAD_COLUMNS = ("write_p99_us", "read_p99_us", "iops")
 WINDOW_COLUMNS = ("write_p99_us", "read_p99_us", "iops", "waf", "relocations")
 
 
-def window_records(timed: Timed, unit_us: float) -> list[Record]:
+def window_records(timed: Timed, unit_us: float) -> list[Fields]:
     """Return what each buffer does in each window."""
     return [
         {
@@ -247,7 +244,7 @@ def window_records(timed: Timed, unit_us: float) -> list[Record]:
     ]
 
 
-def part_records(timed: Timed) -> list[Record]:
+def part_records(timed: Timed) -> list[Fields]:
     """Return how busy each part is with each buffer."""
     columns = timed.parts.select("policy", "part", "utilisation")
     return [{**record, "chart": "parts"} for record in columns.to_dicts()]

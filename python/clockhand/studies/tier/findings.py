@@ -1,7 +1,6 @@
 """What a run on two tiers says: how much fast memory can go, which policy, whether moving pays."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -9,6 +8,7 @@ from clockhand.report.series import first_spellings
 from clockhand.report.words import titled, unique
 from clockhand.study.facts import Facts, printable, trace_label
 from clockhand.study.phrases import all_of
+from clockhand.study.records import Fields, Record
 from clockhand.study.sizes import bytes_text
 
 BOUND = "bound"
@@ -49,7 +49,7 @@ def with_lines(group: pl.DataFrame) -> pl.DataFrame:
     several = group["promote"].drop_nulls().n_unique() > 1
     rows = group.to_dicts()
 
-    def spelled(row: Mapping[str, Any]) -> str:
+    def spelled(row: Record) -> str:
         policy = printable(str(row["policy"]))
         return f"{policy}, {row['promote']}" if several and row["promote"] else policy
 
@@ -66,13 +66,13 @@ def offline_lines(rows: pl.DataFrame) -> set[str]:
     return set(rows.filter(pl.col("kind").is_in(["offline", "bound"]))["line"])
 
 
-def latencies(row: Mapping[str, Any]) -> dict[str, float]:
+def latencies(row: Record) -> dict[str, float]:
     """Return every value of the tiers of a row, by its name."""
     options = row["tiers_resolved"].rpartition(":")[2].split(",")
     return {name: float(text) for name, _, text in (pair.partition("=") for pair in options)}
 
 
-def alone_ns(row: Mapping[str, Any], tier: str) -> float:
+def alone_ns(row: Record, tier: str) -> float:
     """Return the mean access time of a row's references in one of the tiers alone."""
     values = latencies(row)
     reads, writes = row["read_references"], row["write_references"]
@@ -171,7 +171,7 @@ def _fastest(group: pl.DataFrame) -> str | None:
     return str(means.sort("mean_ns", maintain_order=True)["line"][0])
 
 
-def _runnable(cells: pl.DataFrame) -> list[dict[str, Any]]:
+def _runnable(cells: pl.DataFrame) -> list[Fields]:
     timed = cells.drop_nulls("mean_ns").to_dicts()
     return sorted(
         (row for row in timed if row["kind"] not in ("offline", "bound")),
@@ -179,7 +179,7 @@ def _runnable(cells: pl.DataFrame) -> list[dict[str, Any]]:
     )
 
 
-def still_and_moving(cells: pl.DataFrame) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def still_and_moving(cells: pl.DataFrame) -> tuple[list[Fields], list[Fields]]:
     """Return the rows of one size whose policies can run, the fastest first: those that promote
     nothing, and the others."""
     runnable = _runnable(cells)
@@ -215,11 +215,11 @@ def _at_size(cells: pl.DataFrame, where: str) -> list[str]:
     return sentences
 
 
-def _percent_more(other: Mapping[str, Any], best: Mapping[str, Any]) -> str:
+def _percent_more(other: Record, best: Record) -> str:
     return f"{100 * (1 - best['mean_ns'] / other['mean_ns']):.2g} %"
 
 
-def share_text(row: Mapping[str, Any]) -> str:
+def share_text(row: Record) -> str:
     """Return the size of a row's fast memory."""
     share = row["fast_memory_share"]
     if not share:

@@ -5,14 +5,12 @@ is multiplied. No policy but those that look at prices would do anything else th
 placement that never changes stays the best.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
-from clockhand.report.lines import Record
 from clockhand.studies.tier.findings import BOUND, NAMES, alone_ns, still_and_moving
+from clockhand.study.records import Fields, Record
 
 RATIOS = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 """Prices of a slow access, in fast ones, that figures show."""
@@ -49,7 +47,7 @@ class Priced:
         return self.access_ns(ratio) + self.other_ns
 
 
-def priced(row: Mapping[str, Any]) -> Priced | None:
+def priced(row: Record) -> Priced | None:
     """Return the time of a cell as a function of the price; none if slow memory is not slower."""
     if not row["references"] or row["fast_reads"] is None:
         return None
@@ -60,9 +58,9 @@ def priced(row: Mapping[str, Any]) -> Priced | None:
     return Priced(fast_ns, slow_ns / fast_ns, access_ns - fast_ns, mean_ns - access_ns)
 
 
-def price_records(cells: pl.DataFrame) -> list[Record]:
+def price_records(cells: pl.DataFrame) -> list[Fields]:
     """Return the times of rows with one size of fast memory at several prices of slow memory."""
-    records: list[Record] = []
+    records: list[Fields] = []
     for row in cells.unique(NAMES, keep="first", maintain_order=True).to_dicts():
         found = priced(row)
         if found is None or row["policy"] == BOUND:

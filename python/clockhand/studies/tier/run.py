@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -11,6 +10,7 @@ from clockhand.report.reported import ReportedRows
 from clockhand.study.calls import asks
 from clockhand.study.columns import schema
 from clockhand.study.facts import Facts
+from clockhand.study.records import Record
 from clockhand.study.run import Ran, Study, called
 from clockhand.traces import Traces
 
@@ -87,7 +87,7 @@ def _made(ran: Ran) -> Tiering:
     return Tiering(rows, courses, ran.facts, ran.warnings, cells)
 
 
-def _courses(rows: pl.DataFrame) -> Mapping[str, Any]:
+def _courses(rows: pl.DataFrame) -> Record:
     """The courses of rows that have them beside their columns, as the engine's result has them."""
     return {"courses": rows.select(list(COURSE_SCHEMA)).to_dicts()}
 
@@ -102,7 +102,7 @@ TIER = Study(
 
 
 @asks("tier")
-def tier(traces: Traces, **options: Any) -> Tiering:
+def tier(traces: Traces, **options: object) -> Tiering:
     """Run traces on two tiers of memory, for a grid of cells.
 
     Each page that a request touches is one access to one line of memory, served by the tier where

@@ -14,6 +14,7 @@ from clockhand.report.scales import OUTLIER, Kind, Measure, label_expression
 from clockhand.report.words import byte_text, unique
 from clockhand.studies.translate.findings import storage_text, tlb_text
 from clockhand.study.facts import printable
+from clockhand.study.records import Fields
 
 OVER_TIME = OverTime(
     measures=(
@@ -38,8 +39,6 @@ HEIGHT = 300
 ADDRESS = "address translation"
 DATA = "data access"
 
-Record = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class Panel:
@@ -57,7 +56,7 @@ class Panel:
     series: list[str]
     order: list[str] | None
     is_stacked: bool
-    records: list[Record]
+    records: list[Fields]
 
 
 def panels(rows: pl.DataFrame) -> list[Panel]:
@@ -78,24 +77,24 @@ def panels(rows: pl.DataFrame) -> list[Panel]:
     return result + [_times_by_page(group, number) for number, group in enumerate(storages, 1)]
 
 
-def _like(rows: pl.DataFrame, first: Record, columns: Sequence[str]) -> pl.DataFrame:
+def _like(rows: pl.DataFrame, first: Fields, columns: Sequence[str]) -> pl.DataFrame:
     """Return the rows that have what the first one has in these columns."""
     for column in columns:
         rows = rows.filter(pl.col(column).eq_missing(pl.lit(first[column], rows[column].dtype)))
     return rows
 
 
-def _at(first: Record, *, tlb: bool) -> str:
+def _at(first: Fields, *, tlb: bool) -> str:
     """Return the caption of a figure that shows one memory size, and one TLB or all."""
     text = f"Memory {_memory(first['memory'])}"
     return f"{text}, {tlb_text(first['tlb'], first['tlb2'])}." if tlb else f"{text}."
 
 
-def _line(series: str, x: Any, y: float) -> Record:
+def _line(series: str, x: object, y: float) -> Fields:
     return {"series": printable(series), "x": x, "y": y}
 
 
-def _hit_rate_by_entries(rows: pl.DataFrame, first: Record) -> Panel:
+def _hit_rate_by_entries(rows: pl.DataFrame, first: Fields) -> Panel:
     records = [
         _line(_kind(row) + byte_text(row["page_bytes"]), row["tlb_entries"], row["tlb_hit_ratio"])
         for row in rows.unique(["page_bytes", "tlb"], keep="first", maintain_order=True).to_dicts()
@@ -108,7 +107,7 @@ def _hit_rate_by_entries(rows: pl.DataFrame, first: Record) -> Panel:
     )  # fmt: skip
 
 
-def _kind(row: Record) -> str:
+def _kind(row: Fields) -> str:
     """Return ways and replacement of a TLB that is not the usual one."""
     rest = str(row["tlb"]).removeprefix(str(row["tlb_entries"]))
     ways, _, replacement = rest.removeprefix("/").partition(":")
@@ -121,7 +120,7 @@ def _sizes(rows: pl.DataFrame) -> list[str]:
     return [byte_text(size) for size in sorted(rows["page_bytes"].unique())]
 
 
-def _hit_rate_by_page(rows: pl.DataFrame, first: Record) -> Panel:
+def _hit_rate_by_page(rows: pl.DataFrame, first: Fields) -> Panel:
     cells = rows.unique(["page_bytes", "tlb", "tlb2"], keep="first", maintain_order=True)
     records = [
         _line(tlb_text(row["tlb"], row["tlb2"]), byte_text(row["page_bytes"]), row["tlb_hit_ratio"])
@@ -205,9 +204,9 @@ def panel_chart(panel: Panel, identity: str, canvas: Canvas, label: str) -> Spec
     )
 
 
-def _totals(panel: Panel) -> dict[Any, float]:
+def _totals(panel: Panel) -> dict[object, float]:
     """Return the height of each bar."""
-    totals: dict[Any, float] = {}
+    totals: dict[object, float] = {}
     for record in panel.records:
         totals[record["x"]] = totals.get(record["x"], 0.0) + record["y"]
     return totals
@@ -250,7 +249,7 @@ def _memory(text: str) -> str:
     return printable(text).replace("%", "\u00a0%")
 
 
-def panel_records(panel: Panel, identity: str) -> list[Record]:
+def panel_records(panel: Panel, identity: str) -> list[Fields]:
     """Return the records of a figure, with its identity and the rank of each series."""
     return [
         {**record, "figure": identity, "rank": panel.series.index(record["series"])}
@@ -300,7 +299,7 @@ def _color(panel: Panel, marked: Sequence[Mark], canvas: Canvas) -> alt.Color:
     return alt.Color("series:N", scale=scale, legend=legend)
 
 
-def _scaled(channel: Any, marked: Sequence[Mark], values: Sequence[Any]) -> Any:
+def _scaled(channel: Any, marked: Sequence[Mark], values: Sequence[str | tuple[int, ...]]) -> Any:
     domain = [mark.policy for mark in marked]
     ranged = [list(value) if isinstance(value, tuple) else value for value in values]
     return channel("series:N", scale=alt.Scale(domain=domain, range=ranged), legend=None)

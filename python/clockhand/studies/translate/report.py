@@ -1,7 +1,6 @@
 """The report of address translation: best page sizes, the SCM paper's figures, then every row."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -20,6 +19,7 @@ from clockhand.studies.translate.charts import (
 )
 from clockhand.studies.translate.findings import findings, headline
 from clockhand.study.facts import Facts, printable, trace_label
+from clockhand.study.records import Fields
 
 HEADINGS = {
     "page_bytes": "page (bytes)",
@@ -123,7 +123,7 @@ def _sections(rows: pl.DataFrame, facts: Facts) -> list[_Section]:
 
 def _part(section: _Section, before: int) -> Part:
     figures: list[Figure] = []
-    records: list[dict[str, Any]] = []
+    records: list[Fields] = []
     for number, panel in enumerate(section.panels, before + 1):
         identity = f"{section.slug}-{panel.key}"
         figures.append(

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -82,7 +81,7 @@ TRANSLATE = Study(
 
 
 @asks("translate")
-def translate(traces: Traces, **options: Any) -> Translation:
+def translate(traces: Traces, **options: object) -> Translation:
     """Translate every address of traces and page the memory behind, for a grid of cells.
 
     Every list is a dimension of the grid; one reading of each trace serves all cells. A request is

@@ -2,9 +2,9 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 from clockhand import _engine
 from clockhand.studies.watch.playing import Playing, check_side_by_side, first_requests
@@ -12,6 +12,7 @@ from clockhand.study.calls import READING, SHOWN, arguments, in_python
 from clockhand.study.facts import SsdRunFacts, equivalent_command
 from clockhand.study.options import checked
 from clockhand.study.progress import watched
+from clockhand.study.records import Fields, Record
 from clockhand.study.run import parted, reading_warnings, run_facts, trace_facts
 from clockhand.traces import OneTrace, reading_options, sources
 
@@ -33,13 +34,13 @@ class BufferCourse:
     """
 
     buffer: str
-    row: Mapping[str, Any]
+    row: Record
     dram_capacity: int
     nvm_capacity: int
     steps_json: str
 
     @property
-    def steps(self) -> list[dict[str, Any]]:
+    def steps(self) -> list[Fields]:
         """One step per request, a dictionary.
 
         * ``hit``: the memory of the page, ``"dram"``, ``"nvm"`` or ``None``.
@@ -51,7 +52,7 @@ class BufferCourse:
         * ``lists`` and ``values``: the buffer's own, as the page of the buffer names them. A page
           of a list has its number and its state: 1 for the reference bit, 4 if dirty, added up.
         """
-        steps: list[dict[str, Any]] = json.loads(self.steps_json)
+        steps: list[Fields] = json.loads(self.steps_json)
         return steps
 
 
@@ -95,7 +96,7 @@ def watch_buffers(
     *,
     buffers: str | Sequence[str],
     ssd: str | os.PathLike[str] | Sequence[str] = "dnv-textbook",
-    **options: Any,
+    **options: object,
 ) -> WatchedBuffers:
     """Watch one write buffer, or two on the same requests, step by step.
 
@@ -138,7 +139,7 @@ def watch_buffers(
     )
 
 
-def _course(course: Mapping[str, Any]) -> BufferCourse:
+def _course(course: Record) -> BufferCourse:
     return BufferCourse(
         buffer=course["row"]["buffer"],
         row=course["row"],
@@ -148,7 +149,7 @@ def _course(course: Mapping[str, Any]) -> BufferCourse:
     )
 
 
-def _facts(result: Mapping[str, Any], command: str, options: Mapping[str, Any]) -> SsdRunFacts:
+def _facts(result: Record, command: str, options: Record) -> SsdRunFacts:
     buffers = [
         {
             "name": course["row"]["buffer"],

@@ -1,13 +1,14 @@
 """The page that plays the steps of one policy or two, or of write buffers, on the same requests."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from clockhand.report.html import escaped_json, template
 from clockhand.study.facts import Facts, SsdRunFacts, printable, trace_label
+from clockhand.study.records import Fields, Record
 
 PAGE_TEMPLATE = Path(__file__).with_name("report.html.j2")
 
@@ -209,7 +210,7 @@ def _about_policies(
     pages: Sequence[tuple[int, int]],
     own_numbers: bool,
     facts: Facts,
-) -> dict[str, Any]:
+) -> Fields:
     page_bytes = facts["traces"][0]["page_bytes"]
     streams = len({stream for stream, _ in pages})
     return {
@@ -225,7 +226,7 @@ def _about_policies(
     }
 
 
-def _payload(about: Mapping[str, Any], courses: Iterable[tuple[Mapping[str, Any], str]]) -> str:
+def _payload(about: Record, courses: Iterable[tuple[Record, str]]) -> str:
     """Return the player's input: for each course its description, and its steps as JSON."""
     parts = (f'{json.dumps(about)[:-1]},"steps":{steps}}}' for about, steps in courses)
     return escaped_json(f'{{"about":{json.dumps(about)},"courses":[{",".join(parts)}]}}')

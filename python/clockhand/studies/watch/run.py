@@ -1,9 +1,9 @@
 """Every step of one policy or two on the same references, as the simulator takes them."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 from clockhand import _engine
 from clockhand.studies.watch.playing import Playing, check_side_by_side, first_requests
@@ -12,6 +12,7 @@ from clockhand.study.facts import Facts, equivalent_command
 from clockhand.study.limits import check_range
 from clockhand.study.options import names_of, options_of
 from clockhand.study.progress import watched
+from clockhand.study.records import Fields, Record
 from clockhand.study.run import parted, reading_warnings, run_facts, trace_facts
 from clockhand.study.selections import expanded
 from clockhand.traces import OneTrace, reading_options, sources
@@ -48,7 +49,7 @@ class Course:
     steps_json: str
 
     @property
-    def steps(self) -> list[dict[str, Any]]:
+    def steps(self) -> list[Fields]:
         """One step per reference, a dictionary.
 
         * ``hit``.
@@ -59,7 +60,7 @@ class Course:
           bit, 2 for the write bit, 4 if dirty, added up).
         * ``lists`` and ``values``: the policy's own, as the page of the policy names them.
         """
-        steps: list[dict[str, Any]] = json.loads(self.steps_json)
+        steps: list[Fields] = json.loads(self.steps_json)
         return steps
 
 
@@ -105,7 +106,7 @@ def watch_policies(
     *,
     policies: str | Sequence[str],
     frames: int,
-    **options: Any,
+    **options: object,
 ) -> Watched:
     """Watch one policy, or two on the same references, step by step.
 
@@ -156,7 +157,7 @@ def watch_policies(
     )
 
 
-def _course(course: Mapping[str, Any]) -> Course:
+def _course(course: Record) -> Course:
     counts = {key: course[key] for key in ("hits", "misses", "read_ios", "write_ios")}
     return Course(
         policy=course["policy"],
@@ -167,11 +168,11 @@ def _course(course: Mapping[str, Any]) -> Course:
 
 
 def _facts(
-    result: Mapping[str, Any],
+    result: Record,
     command: str,
     page_bytes: int,
     seed: int,
-    options: Mapping[str, Any],
+    options: Record,
 ) -> Facts:
     policies = [
         {
