@@ -137,9 +137,11 @@ def kept_results(paper: str, folder: str) -> dict[str, pl.DataFrame | Measured]:
         }
     ratios = pl.selectors.contains("ratio").cast(pl.Float64)
     slugs = {"required_hits": "required-hits", "desktop": "rows", "mobile_tlb": "mobile-tlb"}
+    names = ["servers", "one_timers", "required_hits", "desktop", "desktop_priced"]
+    names += ["desktop_shares", "paged", "prefetched", "huge", "sequential", "mobile", "mobile_tlb"]
     rows = {
-        name: table(f"scm/{slugs.get(name, name)}").with_columns(ratios)
-        for name in ("servers", "required_hits", "desktop", "mobile", "mobile_tlb")
+        name: table(f"scm/{slugs.get(name, name.replace('_', '-'))}").with_columns(ratios)
+        for name in names
     }
     return {**rows, "measured": read_measured(ROOT / "experiments/devices/scm-memory.toml")}
 

@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from clockhand.reproduce import (
     read_paper_experiment,
     reproduce,
 )
-from clockhand.reproduce.measured import Measured, MeasuredPoint, read_measured
+from clockhand.reproduce.measured import LOOP, Measured, MeasuredPoint, read_measured
 from clockhand.reproduce.measures.scm import best_pages, knee
 from conftest import Clockhand, assert_one_sentence
 
@@ -39,7 +40,7 @@ HITS = pl.DataFrame(
         for insert in READINGS_JUDGED
     ]
 )
-CLAIMS = 47
+CLAIMS = 75
 
 
 def judge_paging(rows: pl.DataFrame) -> list[Claim]:
@@ -85,6 +86,9 @@ def test_rows_as_the_paper_tells_them_reproduce_its_claims() -> None:
     # All programs were made alike in time, and three of five have the fewest faults there.
     assert verdicts.pop("access-times-differ") is Verdict.CONTRADICTED
     assert verdicts.pop("faults-are-not-time") is Verdict.CONTRADICTED
+    # One page was made best, whatever the memory, and all others fault alike.
+    assert verdicts.pop("large-pages-fault-less") is Verdict.CONTRADICTED
+    assert verdicts.pop("small-pages-in-little-memory") is Verdict.CONTRADICTED
     of_programs = [verdicts.pop(f"faults-{workload}") for workload in WORKLOADS]
     assert set(of_programs) == {Verdict.UNTESTABLE}, "the programs are gone"
     assert set(verdicts.values()) == {Verdict.REPRODUCED}
@@ -126,7 +130,7 @@ def measured(storage_us: float, cached_us: float, copied_us: float) -> Measured:
         point = MeasuredPoint(median_us / 2, median_us, 2 * median_us)
         return {4096 << doubling: point for doubling in range(5)}
 
-    return Measured("a machine", "2020-09-21", at(storage_us), at(cached_us), at(copied_us))
+    return Measured("a machine", "2020-09-21", "brd", at(storage_us), at(cached_us), at(copied_us))
 
 
 def verdicts_of(claims: Iterable[Claim]) -> dict[str, Verdict]:
@@ -166,6 +170,53 @@ def test_gains_of_admission_are_a_range_if_all_of_them_are_in_it() -> None:
     verdicts = verdicts_of(judge_caching(rows, HITS, measured(1.3, 1.0, 0.5)))
     assert verdicts["admission-over-lru-copy"] is Verdict.DIRECTION
     assert verdicts["admission-over-lru-copy-practical"] is Verdict.REPRODUCED
+
+
+def test_a_loop_device_is_no_part_of_memory_used_as_a_disk() -> None:
+    def untested(disk: str) -> set[str]:
+        of_disk = replace(measured(1.3, 1.0, 0.5), disk=disk)
+        claims = judge_caching(servers(0.7, 0.02, 0.3), HITS, of_disk)
+        return {claim.key for claim in claims if claim.verdict is Verdict.UNTESTABLE}
+
+    assert untested("brd") == set()
+    assert untested(LOOP) == {"storage-30-percent-slower", "two-hits-measured"}
+
+
+def test_the_best_page_grows_with_memory() -> None:
+    def found(*best_of_memory: int) -> Verdict:
+        rows = [
+            {"workload": workload, "trace": workload, "memory": memory, "page_bytes": size,
+             "storage_ratio": ratio, "page_fault_ratio": 0.01 if size == best else 0.02,
+             "t_addr_ns": 1.0, "amat_ns": 1.0}
+            for workload in WORKLOADS
+            for memory, best in zip(("1MiB", "2MiB", "4MiB"), best_of_memory, strict=True)
+            for size in SIZES
+            for ratio in (1.0, 10.0, 100.0)
+        ]  # fmt: skip
+        return verdicts_of(judge_paging(pl.DataFrame(rows)))["small-pages-in-little-memory"]
+
+    assert found(512, 4096, 4096) is Verdict.REPRODUCED
+    assert found(512, 4096, 2048) is Verdict.CONTRADICTED
+    assert found(512, 512, 512) is Verdict.CONTRADICTED
+
+
+def paged(device: str, amat_ns: float) -> pl.DataFrame:
+    return pl.DataFrame(
+        [
+            {"workload": workload, "memory": "50%", "device": device, "amat_ns": amat_ns}
+            for workload in WORKLOADS
+        ]
+    )
+
+
+def test_what_a_change_saves_depends_on_the_storage() -> None:
+    def verdicts(disk: float, scm: float) -> dict[str, Verdict]:
+        plain = pl.concat([paged(DISK, 100.0), paged(SCM, 100.0), paged("scm:ratio=10", 100.0)])
+        changed = pl.concat([paged(DISK, disk), paged(SCM, scm), paged("scm:ratio=10", scm)])
+        return verdicts_of(judge("scm", {"paged": plain, "prefetched": changed, "huge": changed}))
+
+    assert set(verdicts(50.0, 120.0).values()) == {Verdict.REPRODUCED}
+    assert set(verdicts(120.0, 50.0).values()) == {Verdict.CONTRADICTED}
 
 
 def mobile(times_ns: list[float], hit_ratios: list[float]) -> pl.DataFrame:
@@ -233,6 +284,7 @@ def short_experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text = text.replace(f'"../../traces/{name}.parquet"', f'"{ROOT}/traces/{instead}.parquet"')
     text = text.replace('"../../', f'"{ROOT}/').replace('dataset = "../datasets/scm"\n', "")
     text = text.replace('"../devices/', f'"{ROOT}/experiments/devices/')
+    text = text.replace("recipe:../", f"recipe:{ROOT}/experiments/")
     text = text.replace('"2MiB", "4MiB", "8MiB", "16MiB"', '"256KiB", "1MiB"')
     path = tmp_path_factory.mktemp("scm") / "short.toml"
     path.write_text(text)
@@ -256,14 +308,15 @@ def test_the_command_prints_verdicts_and_writes_page_and_tables(
     assert claims["verdict"].to_list() == [str(claim.verdict) for claim in made.claims]
     assert claims.height == CLAIMS
     untested = claims.filter(pl.col("verdict") == "not testable here")["claim"]
-    assert set(untested) == {f"faults-{workload}" for workload in WORKLOADS}
+    of_loop = {"storage-30-percent-slower", "two-hits-measured"}
+    assert set(untested) == of_loop | {f"faults-{workload}" for workload in WORKLOADS}
     assert {path.name for path in (tmp_path / "t").iterdir()} == {
         "claims.csv", "statements.csv", "fastest-page-size.csv", "mobile.csv", "mobile-tlb.csv",
-        "required-hits.csv",
-        "rows.csv", "servers.csv",
+        "required-hits.csv", "desktop-priced.csv", "desktop-shares.csv", "paged.csv",
+        "prefetched.csv", "huge.csv", "sequential.csv", "rows.csv", "servers.csv",
     }  # fmt: skip
     page = (tmp_path / "p.html").read_text()
-    assert f"The SCM paper on 12 traces: of {CLAIMS - 4} claims" in page
+    assert f"The SCM paper on 12 traces: of {CLAIMS - 5} claims" in page
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("chromium is not here: the page of the reproduction was not opened")
@@ -282,7 +335,10 @@ def test_cells_are_kept(
 ) -> None:
     dataset = short_experiment.parent / "datasets/short"
     parts = sorted(dataset.glob("*/part-*.parquet"))
-    assert {part.parent.name for part in parts} == {"servers", "desktop", "mobile", "mobile_tlb"}
+    assert {part.parent.name for part in parts} == {
+        "servers", "desktop", "desktop_priced", "desktop_shares", "paged", "prefetched", "huge",
+        "sequential", "mobile", "mobile_tlb",
+    }  # fmt: skip
     again = reproduce(read_paper_experiment("scm", short_experiment))
     assert sorted(dataset.glob("*/part-*.parquet")) == parts
     assert again.claims == made.claims
@@ -348,7 +404,7 @@ def test_longer_captures_in_a_folder_are_taken_and_named_so(
 def test_claims_on_stand_ins_name_them_so(made: Reproduction) -> None:
     places = ("Figure 3", "Figure 4", "Figure 5", "Figure 10", "Figure 11", "Figure 13")
     of_stand_ins = [claim for claim in made.claims if claim.place.partition(",")[0] in places]
-    assert len(of_stand_ins) == 26
+    assert len(of_stand_ins) == 30
     assert all("stand-ins" in claim.why for claim in of_stand_ins)
     [times] = [claim.evidence for claim in made.claims if claim.key == "mobile-access-time"]
     assert all(" for " in row[0] for row in times[1:])
@@ -414,5 +470,8 @@ def test_what_is_true_by_construction_holds_whatever_the_trace() -> None:
         for entries in (1, 4, 16):
             of_tlb = named.filter(pl.col("tlb_entries") == entries)
             assert of_tlb.sort("page_bytes")["tlb_hit_ratio"].is_sorted()
+    run = pl.DataFrame({"op": ["R"] * 4096, "address": [64 * at for at in range(4096)]})
+    rows = clockhand.translate(run, page_size="512,4KiB,64KiB", memory="64KiB", ratio="1").rows
+    assert rows["page_faults"].to_list() == [512, 64, 4]
     hits = clockhand.break_even(DISK, insert=READINGS_JUDGED)
     assert set(hits["required_hits"]) == {1}

@@ -11,6 +11,9 @@ from clockhand.study.toml import toml_content
 
 READ, CACHED, COPIED = "ram_disk_read", "ram_disk_buffered", "memory_copy"
 
+LOOP = "a loop device"
+"""What `clockhand measure --memory` makes a disk in memory of."""
+
 
 @dataclass(frozen=True)
 class MeasuredPoint:
@@ -28,6 +31,7 @@ class Measured:
     Attributes:
         machine: System, processor and processors.
         date: When.
+        disk: What the disk in memory is; :data:`LOOP` if the file has no key ``disk``.
         read: A read from a file system whose storage is memory.
         cached: The same from the page cache.
         copied: A copy from memory to memory.
@@ -35,6 +39,7 @@ class Measured:
 
     machine: str
     date: str
+    disk: str
     read: Mapping[int, MeasuredPoint]
     cached: Mapping[int, MeasuredPoint]
     copied: Mapping[int, MeasuredPoint]
@@ -54,7 +59,8 @@ def read_measured(path: Path) -> Measured:
             raise ValueError("the operations were not measured at the same sizes")
         if not points[READ]:
             raise ValueError(f"there is no {READ}")
-        return Measured(str(content["machine"]), str(content["date"]), *points.values())
+        disk = str(content.get("disk", LOOP))
+        return Measured(str(content["machine"]), str(content["date"]), disk, *points.values())
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(
             f"{path}: this is not a measurement of memory with a disk in memory ({error})",
