@@ -5,8 +5,7 @@
 It reads `experiments/results` alone; a test holds that the page is what it makes.
 """
 
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -31,23 +30,12 @@ VERDICTS = (
 )  # fmt: skip
 BESIDE = ("craw", "craw-a", "cfclock", "cflru", "lru-wsr", "arc", "opt-feasible", "bound")
 ALL = "all traces"
-READINGS = [(view, repeats) for view in ("paper", "bus", "fault") for repeats in ("", "-collapsed")]
+BY_CONSTRUCTION = "true by construction"
 
 
 def claims_of(folder: str) -> list[Row]:
     """Return the kept claims of a reproduction."""
     return rows_of(RESULTS / folder / "claims.csv")
-
-
-FURTHER = re.compile(
-    r"-(flushed|anonymous|dirty-only|no-reads|threshold-\d+|blocks|priced|shares|128|1024)(-|$)"
-)
-"""What is in the keys of claims in further readings of a choice, which short tables leave out."""
-
-
-def first_readings(folder: str) -> list[Row]:
-    """Return the kept claims in the first reading of each choice, for short tables."""
-    return [claim for claim in claims_of(folder) if not FURTHER.search(claim["claim"])]
 
 
 def verdicts() -> list[str]:
@@ -62,67 +50,34 @@ def verdicts() -> list[str]:
         said = {claim.get("statement") for claim in counted}
         many = "–" if None in said else str(len(said))
         body.append([name, many, str(len(counted)), *counts, str(len(claims) - len(counted))])
-    heads = ["claims", "statements", "with their readings", *VERDICTS, "true by construction"]
+    heads = ["claims", "statements", "with their readings", *VERDICTS, BY_CONSTRUCTION]
     return markdown(heads, body)
 
 
-def headlines() -> list[str]:
-    """Return what a paper says in several readings: in how many it holds, the best, the worst."""
+def statements(folder: str) -> list[str]:
+    """Return what a paper says: in how many readings each statement holds, the best, the worst."""
+    rows = rows_of(RESULTS / folder / "statements.csv")
     body = []
-    for name, folder in SETS.items():
-        if (RESULTS / folder / "statements.csv").exists():
-            rows = rows_of(RESULTS / folder / "statements.csv")
-            for row in (row for row in rows if not row["holds"].endswith(" 1 reading")):
-                ends = [(row[key] or "").partition(";")[0] for key in ("best", "worst")]
-                head = f"{name}: `{row['statement']}`"
-                holds = row["holds"].removesuffix(" readings")
-                body.append([head, row["paper"] or "", holds, *ends])
-    return markdown(["statement", "the paper", "holds in readings", "best", "worst"], body)
-
-
-def locality() -> list[str]:
-    """Return the claims of section III: a row each, a column per view and counting of repeats."""
-    kept = [{claim["claim"]: claim for claim in claims_of(name)} for name in ("craw", "craw/whole")]
-    keys = list(
-        dict.fromkeys(key.removesuffix("-paper") for key in kept[0] if key.endswith("-paper"))
-    )
-
-    def told(key: str, reading: tuple[str, str]) -> str:
-        found = [claims[f"{key}-{reading[0]}{reading[1]}"] for claims in kept]
-        counts = (claim["found"].removesuffix(" traces").replace(" of ", "/") for claim in found)
-        return "; ".join(
-            f"{count} {claim['verdict'].split()[0]}"
-            for count, claim in zip(counts, found, strict=True)
-        )
-
-    head = ["claim", *(f"`{view}`{', collapsed' if more else ''}" for view, more in READINGS)]
-    return markdown(head, [[f"`{key}`", *(told(key, one) for one in READINGS)] for key in keys])
-
-
-def policies() -> list[str]:
-    """Return the claims of sections V and VI, with both verdicts."""
-    small, whole = (
-        [claim for claim in first_readings(name) if not claim["place"].startswith("section III")]
-        for name in ("craw", "craw/whole")
-    )
-    of_whole = {claim["claim"]: claim for claim in whole}
-    body = [
-        [
-            f"`{claim['claim']}`",
-            claim["paper"] or "",
-            _told(claim),
-            _told(of_whole[claim["claim"]]) if claim["claim"] in of_whole else "not run",
-        ]
-        for claim in small
+    for row in rows:
+        holds = row["holds"].removesuffix("s").removesuffix(" reading")
+        best, worst = ((row[key] or "").partition(";")[0] for key in ("best", "worst"))
+        ends = [best, "the same" if best == worst else worst]
+        body.append([f"`{row['statement']}`", row["paper"] or "", holds, *ends])
+    return [
+        *markdown(["statement", "the paper", "holds in", "best reading", "worst reading"], body),
+        "",
+        *without_verdict(folder, {row["statement"] for row in rows}),
     ]
-    return markdown(["claim", "the paper", "committed traces", "whole sessions"], body)
 
 
-def _told(claim: Row) -> str:
-    if claim["verdict"] == VERDICTS[-1]:
-        return f"**{claim['verdict']}**"
-    certain = "" if claim["counted"] == "yes" else ", true by construction"
-    return f"**{claim['verdict']}**{certain}: {claim['found']}"
+def without_verdict(folder: str, judged: Collection[str]) -> list[str]:
+    """Return the other statements of a paper, by why they count neither way."""
+    why: dict[str, dict[str, None]] = {}
+    for claim in claims_of(folder):
+        if claim["statement"] not in judged:
+            reason = claim["verdict"] if claim["counted"] == "yes" else BY_CONSTRUCTION
+            why.setdefault(reason, {})[f"`{claim['statement']}`"] = None
+    return [f"* {reason}: {', '.join(names)}" for reason, names in sorted(why.items())]
 
 
 def bands() -> list[str]:
@@ -136,18 +91,6 @@ def bands() -> list[str]:
             told = [f"{row['mean']:.2f}, {row['worst']:.2f}" for row in of_band]
             body.append([name, memory, *told])
     return markdown(["traces", "memory", *(f"`{policy}`" for policy in BESIDE)], body)
-
-
-def sessions() -> list[str]:
-    """Return the mean I/O time over CLOCK's of each whole session."""
-    rows = [row for row in rows_of(RESULTS / "craw/whole/bands.csv") if row["trace"] != ALL]
-    cells = {(row["trace"], row["memory"], row["policy"]): row["mean"] for row in rows}
-    places = dict.fromkeys((row["trace"], row["memory"]) for row in rows)
-    body = [
-        [f"`{trace}`", memory, *(f"{cells[trace, memory, policy]:.2f}" for policy in BESIDE)]
-        for trace, memory in sorted(places, key=lambda place: place[0])
-    ]
-    return markdown(["session", "memory", *(f"`{policy}`" for policy in BESIDE)], body)
 
 
 def in_words() -> list[str]:
@@ -196,15 +139,6 @@ def data_caches() -> list[str]:
     return markdown(["program", *head], body)
 
 
-def kept_claims(folder: str) -> list[str]:
-    """Return every claim of a paper with its number, ours and the verdict."""
-    body = [
-        [f"`{claim['claim']}`", claim["place"], claim["paper"] or "", _told(claim)]
-        for claim in first_readings(folder)
-    ]
-    return markdown(["claim", "in the paper", "the paper's number", "verdict"], body)
-
-
 def mobile() -> list[str]:
     """Return the verdicts on mobile programs, by the committed traces and by longer captures."""
     told: dict[str, list[str]] = {}
@@ -232,17 +166,15 @@ def mobile_claims(folder: str) -> Iterable[Claim]:
 
 BLOCKS: dict[str, Callable[[], Sequence[str]]] = {
     "verdicts": verdicts,
-    "headlines": headlines,
-    "craw-locality": locality,
-    "craw-policies": policies,
+    "craw-statements": lambda: statements("craw"),
+    "craw-whole-statements": lambda: statements("craw/whole"),
     "craw-bands": bands,
     "craw-in-words": in_words,
-    "craw-sessions": sessions,
     "craw-data-caches": data_caches,
-    "cflru-claims": lambda: kept_claims("cflru"),
-    "scm-claims": lambda: kept_claims("scm"),
+    "cflru-statements": lambda: statements("cflru"),
+    "scm-statements": lambda: statements("scm"),
     "scm-mobile": mobile,
-    "clock-dnv-claims": lambda: kept_claims("clock-dnv"),
+    "clock-dnv-statements": lambda: statements("clock-dnv"),
 }
 
 

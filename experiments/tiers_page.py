@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import polars as pl
-from credit_clock_page import between, made_by, markdown, rows_of
+from credit_clock_page import Row, between, made_by, markdown, rows_of
 
 from clockhand import _engine
 from clockhand.studies.tier.findings import (
@@ -175,13 +175,18 @@ def _replaced_lines() -> list[str]:
 
 
 def _migration_lines() -> list[str]:
+    rows = rows_of(RESULTS / "migration.csv")
+    sizes = list(dict.fromkeys(row["size"] for row in rows))
+    cells = {(row["tiers"], row["size"]): row for row in rows}
     body = [
-        [f"`{row['tiers']}`", f"{row['size']} %", f"{row['pays']} of {row['traces']}",
-         f"{row['least']:.2f} to {row['greatest']:.2f}", row["fastest"]]
-        for row in rows_of(RESULTS / "migration.csv")
-    ]  # fmt: skip
-    head = ["tiers", "fast memory", "migration pays", "time over the best without", "fastest"]
-    return markdown(head, body)
+        [f"`{tiers}`", *(_pays(cells[tiers, size]) for size in sizes)]
+        for tiers in dict.fromkeys(row["tiers"] for row in rows)
+    ]
+    return markdown(["tiers", *(f"{size} % fast" for size in sizes)], body)
+
+
+def _pays(row: Row) -> str:
+    return f"{row['pays']} of {row['traces']}, {row['least']:.2f}–{row['greatest']:.2f}"
 
 
 if __name__ == "__main__":
