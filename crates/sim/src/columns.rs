@@ -100,7 +100,8 @@ const fn is_same(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// Declares the row of a study: the struct, and its `COLUMNS` in the order of the fields. The doc comment of a field
-/// is what users read about the column; `= ROW` takes a column over from another row. With `of intervals` a row may be of
+/// is what users read about the column; `= ROW` takes a column over from another row. With `of intervals` a row may be
+/// of
 /// one interval of a trace, and tells which.
 macro_rules! columns {
     (
@@ -113,11 +114,11 @@ macro_rules! columns {
             $(#[doc = $about])+
             pub struct $row {
                 $($fields)+
-                /// The number of the interval that the row is of, from 0, with `--every`; a span of time without a reference has no row.
+                /// Number of the interval, from 0, with `--every`; an interval without references has no row.
                 pub interval: Option<u64>,
                 /// References before the interval.
                 pub from_reference: Option<u64>,
-                /// When the interval begins, in microseconds from the trace's first request, if it has times.
+                /// Start of the interval, in microseconds from the trace's first request, if it has times.
                 pub from_us: Option<f64>,
             }
         );

@@ -1,9 +1,10 @@
 """The columns of tables, as the engine declares them."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, BinaryIO
 
 from clockhand import _engine
@@ -120,15 +121,17 @@ def _table(part: Part, schema: Schema) -> "pl.DataFrame":
 
 def page() -> str:
     """Return the documentation of all columns, in Markdown: ``docs/columns.md``."""
-    tables = _declared()
-    lines = {table: [_line(column) for column in columns] for table, columns in tables.items()}
-    times = Counter(line for of_table in lines.values() for line in of_table)
-    shared = [line for line, count in times.items() if count > 1]
-    parts = [_HEAD, _section("In several tables", shared)]
+    tables = {name: [_told(column) for column in columns] for name, columns in _declared().items()}
+    holds: dict[tuple[str, str], list[str]] = {}
+    for columns in tables.values():
+        for name, kind, meaning in columns:
+            holds.setdefault((name, meaning), []).append(kind)
+    shared = {told: max(kinds, key=len) for told, kinds in holds.items() if len(kinds) > 1}
+    parts = [_HEAD, _section("In several tables", [(*told, kind) for told, kind in shared.items()])]
     for table, columns in tables.items():
-        both = zip(columns, lines[table], strict=True)
-        also = ", ".join(f"`{column['name']}`" for column, line in both if times[line] > 1)
-        parts.append(_section(table, [line for line in lines[table] if times[line] == 1], also))
+        also = ", ".join(f"`{name}`" for name, _, meaning in columns if (name, meaning) in shared)
+        own = [(name, it, kind) for name, kind, it in columns if (name, it) not in shared]
+        parts.append(_section(table, own, also))
     return "".join(parts)
 
 
@@ -137,18 +140,24 @@ _HEAD = """# Columns
 The columns of results, in JSON, CSV, Parquet and Python alike. Names and order are stable.
 `make columns` writes this page from what the engine declares.
 
-A table has the name of its study, and a second word if it stands beside the rows. A column holds
-text, a whole number (`u64`; `i64` if it may be negative), a number (`f64`) or yes or no (`bool`).
-With a question mark it may be empty.
+A table has the name of its study, and a second word if it stands beside the rows. Behind a
+column's name stands what it holds: text, a whole number (`u64`; `i64` if it may be negative), a
+number (`f64`) or yes or no (`bool`). With a question mark it may be empty. A unit ends the name:
+bytes, ns, us (microseconds), uj (microjoules).
 """
 
 
-def _section(title: str, lines: Sequence[str], also: str = "") -> str:
-    also_text = f"\nAlso, from above: {also}.\n" if also else ""
-    table = "".join(["\n| column | holds | meaning |\n|---|---|---|\n", *lines]) if lines else ""
-    return f"\n## {title}\n{also_text}{table}"
-
-
-def _line(column: Record) -> str:
+def _told(column: Record) -> tuple[str, str, str]:
     holds = column["kind"] + ("?" if column["nullable"] else "")
-    return f"| `{column['name']}` | `{holds}` | {' '.join(column['doc'].split())} |\n"
+    return column["name"], holds, " ".join(column["doc"].split())
+
+
+def _section(title: str, columns: Sequence[tuple[str, str, str]], also: str = "") -> str:
+    lines = [f"\nAlso, from above: {also}.\n"] if also else []
+    if columns:
+        lines.append("\n| column | meaning |\n|---|---|\n")
+    # Columns of one meaning that stand together share a line.
+    for meaning, together in groupby(columns, key=itemgetter(1)):
+        names = ", ".join(f"`{name}: {kind}`" for name, _, kind in together)
+        lines.append(f"| {names} | {meaning} |\n")
+    return f"\n## {title}\n{''.join(lines)}"

@@ -25,23 +25,23 @@ table! {
         page_bytes: u64 = Row,
         /// What pages are ranked by: `recency` or `frequency`.
         ranking: String,
-        /// References that are ranked: `all`, `read` or `write`.
+        /// References that count: `all`, `read` or `write`.
         op: String,
         /// References of the operation.
         references: u64,
-        /// Distinct pages that they go to.
+        /// Distinct pages referenced.
         pages: u64,
-        /// References to pages that had one before.
+        /// References to pages referenced before.
         re_references: u64,
-        /// Share of the references to pages of rank 1.
+        /// Share of the references to the first 1, 10 or 100 ranks.
         top_1_share: Option<f64>,
-        /// Share of the references to the first 10 ranks.
+        /// Share of the references to the first 1, 10 or 100 ranks.
         top_10_share: Option<f64>,
-        /// Share of the references to the first 100 ranks.
+        /// Share of the references to the first 1, 10 or 100 ranks.
         top_100_share: Option<f64>,
-        /// Share of the references to the first 1 % of the ranks.
+        /// Share of the references to the first 1 or 10 % of the ranks.
         top_1_percent_share: Option<f64>,
-        /// Share of the references to the first 10 % of the ranks.
+        /// Share of the references to the first 1 or 10 % of the ranks.
         top_10_percent_share: Option<f64>,
         /// Share of the re-references that inversions displace.
         inversion_share: Option<f64>,
@@ -58,13 +58,13 @@ table! {
         page_bytes: u64 = Row,
         /// What pages are ranked by: `recency` or `frequency`.
         ranking: String,
-        /// References that are ranked: `all`, `read` or `write`.
+        /// References that count: `all`, `read` or `write`.
         op: String,
         /// The rank, from 1.
         rank: u64,
         /// References to pages while they had the rank.
         references: u64,
-        /// These over all references that were made while a page had the rank.
+        /// These over all references made while a page had the rank.
         re_reference_probability: Option<f64>,
         skipped_requests: u64 = Row,
     }
@@ -77,11 +77,11 @@ table! {
         page_bytes: u64 = Row,
         /// What pages are ranked by: `recency` or `frequency`.
         ranking: String,
-        /// References that are ranked: `all`, `read` or `write`.
+        /// References that count: `all`, `read` or `write`.
         op: String,
-        /// The first rank of the range.
+        /// First and last rank of the range.
         first_rank: u64,
-        /// The last rank of the range.
+        /// First and last rank of the range.
         last_rank: u64,
         /// References to its ranks.
         references: u64,
@@ -101,9 +101,9 @@ table! {
         page_bytes: u64 = Row,
         device: String = Row,
         references: u64 = Row,
-        /// Page references that read.
+        /// References that read.
         read_references: u64,
-        /// Page references that write.
+        /// References that write.
         write_references: u64,
         /// References to pages that were not in memory.
         misses: u64,
@@ -128,11 +128,11 @@ table! {
     LOCALITY_WORKING_SET {
         trace: String = Row,
         page_bytes: u64 = Row,
-        /// References that are counted: `all`, `read` or `write`.
+        /// References that count: `all`, `read` or `write`.
         op: String,
-        /// The window, in references.
+        /// Window, in references.
         window_references: u64,
-        /// Pages of the working set, on average over the trace.
+        /// Pages of the working set, the mean over the trace.
         mean_pages: f64,
         skipped_requests: u64 = Row,
     }
@@ -143,7 +143,7 @@ table! {
     LOCALITY_RECENCY {
         trace: String = Row,
         page_bytes: u64 = Row,
-        /// Other pages that were referenced in between.
+        /// Other pages referenced in between.
         recency_pages: u64,
         /// Later references that read.
         read_references: u64,
@@ -158,7 +158,7 @@ table! {
     LOCALITY_INTERVALS {
         trace: String = Row,
         page_bytes: u64 = Row,
-        /// The number of the interval, from 0; a span of time without a reference has no row.
+        /// Number of the interval, from 0, with `--every`; an interval without references has no row.
         interval: u64,
         /// References before the interval.
         from_reference: u64,
@@ -169,11 +169,11 @@ table! {
         read_references: u64,
         /// References of the interval that write.
         write_references: u64,
-        /// Distinct pages that they go to.
+        /// Distinct pages referenced.
         pages: u64,
-        /// Distinct pages that they write.
+        /// Distinct pages written.
         written_pages: u64,
-        /// Pages that no reference went to before.
+        /// Pages referenced for the first time.
         new_pages: u64,
         skipped_requests: u64 = Row,
     }
@@ -186,7 +186,7 @@ table! {
         page_bytes: u64 = Row,
         device: String = Row,
         frames: u64 = Row,
-        /// Place on the LRU list, 1 the most recent; in `benefit_us` the size of the window.
+        /// Place on the LRU list, 1 the most recent; in `benefit_us` the window size.
         position: u64,
         /// Share of the pages that came to this position and were referenced again.
         future_reference_probability: Option<f64>,
@@ -205,11 +205,11 @@ table! {
         policy_resolved: String = Row,
         frames: u64 = Row,
         page_bytes: u64 = Row,
-        /// Misses until then.
+        /// Misses so far.
         fault: u64,
-        /// Frames that the searches for victims had examined until then.
+        /// Frames examined so far in searches for victims.
         hand_movements: u64,
-        /// The name of the value.
+        /// Name of the value.
         gauge: String,
         /// The value.
         value: f64,
@@ -232,13 +232,13 @@ table! {
         recommended: String,
         /// Its I/O time in microseconds.
         recommended_io_time_us: f64,
-        /// The policy that takes the least I/O time.
+        /// The policy with the least I/O time.
         best: String,
         /// Its I/O time in microseconds.
         best_io_time_us: f64,
-        /// The I/O time of CLOCK in microseconds.
+        /// CLOCK's I/O time in microseconds.
         clock_io_time_us: f64,
-        /// The I/O time below which no policy comes, in microseconds.
+        /// Lower bound of any I/O time, in microseconds.
         bound_io_time_us: Option<f64>,
         /// The answer in sentences, in the first row.
         answer: Option<String>,
@@ -252,9 +252,9 @@ table! {
         buffer: String = SsdRow,
         buffer_pages: u64 = SsdRow,
         ssd: String = SsdRow,
-        /// How often blocks were erased.
+        /// A number of erases.
         erases: u64,
-        /// Blocks that were erased so often.
+        /// Blocks erased that often.
         blocks: u64,
     }
 }
@@ -279,11 +279,11 @@ table! {
         front_us: f64,
         /// Their waits for a place in the buffer.
         buffer_us: f64,
-        /// Their waits for collection.
+        /// Their waits for garbage collection.
         collection_us: f64,
         /// Their waits for other work of the die.
         flash_us: f64,
-        /// The time of the operations themselves.
+        /// Time of the operations themselves.
         service_us: f64,
         /// The longest latency, in microseconds.
         longest_us: f64,
@@ -298,13 +298,13 @@ table! {
         buffer_pages: u64 = SsdRow,
         ssd: String = SsdRow,
         arrivals: String = SsdRow,
-        /// When the stretch begins, in microseconds.
+        /// Start of the stretch, in microseconds.
         begins_us: f64,
-        /// Pages that the buffer wrote to flash in it.
+        /// Pages that the buffer wrote to flash.
         host_writes: u64,
-        /// Pages that collection moved in it.
+        /// Pages moved by garbage collection.
         relocations: u64,
-        /// Blocks that were erased in it.
+        /// Blocks erased.
         erases: u64,
         /// What requests do: `read` or `write`.
         op: String,
@@ -316,11 +316,11 @@ table! {
         front_us: f64,
         /// Their waits for a place in the buffer.
         buffer_us: f64,
-        /// Their waits for collection.
+        /// Their waits for garbage collection.
         collection_us: f64,
         /// Their waits for other work of the die.
         flash_us: f64,
-        /// The time of the operations themselves.
+        /// Time of the operations themselves.
         service_us: f64,
         /// The longest latency, in microseconds.
         longest_us: f64,
@@ -337,7 +337,7 @@ table! {
         arrivals: String = SsdRow,
         /// The part: a channel or a die.
         part: String,
-        /// The share of the run in which it was busy.
+        /// Its busy share of the run.
         utilisation: f64,
     }
 }
@@ -354,7 +354,7 @@ table! {
         best: String,
         /// Pages that it writes.
         host_writes: u64,
-        /// The best one that writes more, or else any other one.
+        /// The next best buffer that writes more, or else any other one.
         next_best: Option<String>,
         /// Pages that it writes.
         next_best_host_writes: Option<u64>,
@@ -366,15 +366,15 @@ table! {
         erases: Option<u64>,
         /// The buffer whose writes have the lowest 99th percentile of latency, in timed runs.
         shortest_write_p99: Option<String>,
-        /// That percentile in microseconds.
+        /// That percentile.
         write_p99_us: Option<f64>,
         /// The buffer with which the drive lives longest.
         longest_life: Option<String>,
         /// That life in years.
         life_years: Option<f64>,
-        /// Whether no smaller buffer writes as few pages.
+        /// True if no smaller buffer writes as few pages.
         is_on_frontier: bool,
-        /// Whether the curve of the frontier bends most here.
+        /// True where the curve of the frontier bends most.
         is_knee: bool,
         /// The recommended buffer, at its size.
         recommended: Option<String>,
@@ -386,136 +386,136 @@ table! {
 table! {
     /// `run`: a row per process, the first one first. Counts that `simulate` also has bear its names.
     RUN {
-        /// The number of the process in the log of references.
+        /// Number of the process in the log of references.
         stream: u64,
         /// The kernel's number of the process.
         process: i64,
-        /// The name of the program.
+        /// Name of the program.
         name: String,
         policy: String = Row,
         frames: u64 = Row,
         page_bytes: u64 = Row,
         reserve: u64 = Row,
-        /// Of the frames, those that may hold pages read ahead.
+        /// Of the frames, those that may hold prefetched pages.
         read_ahead: u64,
         /// How the pager sees references: `mapped` or `sensed`.
         bits: String,
         /// From the first page to the end.
         seconds: f64,
-        /// Accesses that the pager saw: faults and sensed accesses.
+        /// References that the pager saw: faults and sensed accesses.
         references: u64,
-        /// Of these, reads.
+        /// References that read.
         read_references: u64,
-        /// Of these, writes.
+        /// References that write.
         write_references: u64,
-        /// Accesses to pages that were not in memory.
+        /// References to pages that were not in memory.
         misses: u64,
-        /// Misses of reads.
+        /// Misses of read references.
         read_misses: u64,
-        /// Misses of writes.
+        /// Misses of write references.
         write_misses: u64,
-        /// Accesses to pages in memory whose bit was clear.
+        /// References to pages in memory whose bit was clear.
         minor_faults: u64,
-        /// Writes to pages in memory that were mapped for reading.
+        /// Writes to pages in memory that were mapped read-only.
         write_protect_faults: u64,
-        /// Misses, as the simulator counts reads: pages read, filled with zeros or rescued.
+        /// Misses, as the simulator counts reads: pages read, zero-filled or rescued.
         read_ios: u64,
         /// Dirty evictions and write-backs, as the simulator counts writes.
         write_ios: u64,
-        /// Pages that left clean.
+        /// Clean pages evicted.
         clean_evictions: u64,
-        /// Pages that left dirty.
+        /// Dirty pages evicted.
         dirty_evictions: u64,
-        /// Pages that were written back and stayed.
+        /// Pages written without eviction.
         write_backs: u64,
-        /// Misses for which a page was read from swap, at the miss or ahead of it.
+        /// Misses that read a page from swap, at the miss or ahead of it.
         pages_read: u64,
-        /// Misses of pages of zeros, for which nothing is read.
+        /// Misses on pages of zeros, which read nothing.
         pages_zero_filled: u64,
-        /// Misses of pages that had left and were still in memory.
+        /// Misses on evicted pages that were still in memory.
         pages_rescued: u64,
         /// Pages written to swap.
         pages_written: u64,
-        /// Dirty pages that left, or were to be written back, without a write of their own.
+        /// Dirty pages evicted or written back without a write of their own.
         pages_not_written: u64,
         /// Pages written for the private copies of forked processes.
         pages_copied_for_forks: u64,
-        /// Writes that were started; one may write several pages.
+        /// Writes started; one may write several pages.
         write_operations: u64,
-        /// Writes that failed and were tried again.
+        /// Failed writes, which were repeated.
         write_errors: u64,
         /// Bytes read from swap.
         bytes_read: u64,
         /// Bytes written to swap.
         bytes_written: u64,
-        /// Pages with content in memory at the end.
+        /// Pages in memory at the end.
         resident_pages: u64,
-        /// Distinct pages that were accessed.
+        /// Distinct pages referenced.
         footprint_pages: u64,
-        /// Pages that the program gave back.
+        /// Pages that the program freed.
         discarded_pages: u64,
-        /// Pages read before they were needed.
+        /// Pages prefetched.
         pages_read_ahead: u64,
-        /// Of these, pages that were never used.
+        /// Prefetched pages that were never used.
         pages_read_in_vain: u64,
-        /// Dirty pages that were not written because they held only zeros.
+        /// Dirty pages not written because they held only zeros.
         zero_pages_not_written: u64,
-        /// Reads that were started; one may read several pages.
+        /// Reads started; one may read several pages.
         read_operations: u64,
-        /// Accesses to pages in memory that were found by looking.
+        /// References to pages in memory that sensing found.
         sensed_references: u64,
         /// Bytes of the swap file.
         swap_bytes: u64,
-        /// Waiting for reads from swap, in microseconds.
+        /// Waits for reads from swap.
         read_wait_us: f64,
-        /// Waiting for writes to swap, in microseconds.
+        /// Waits for writes to swap.
         write_wait_us: f64,
-        /// Serving faults, waits included, in microseconds.
+        /// Time of serving faults, with their waits.
         service_us: f64,
-        /// Median time of a fault in microseconds.
+        /// Median, 90th and 99th percentile of the time of a fault.
         fault_us_p50: Option<f64>,
-        /// Its 90th percentile.
+        /// Median, 90th and 99th percentile of the time of a fault.
         fault_us_p90: Option<f64>,
-        /// Its 99th percentile.
+        /// Median, 90th and 99th percentile of the time of a fault.
         fault_us_p99: Option<f64>,
-        /// Misses that the simulator counts on the log of the run, with `mapped` bits.
+        /// Counts of the simulator on the log of the run, with these bits.
         mapped_misses: Option<u64>,
-        /// Clean evictions that it counts so.
+        /// Counts of the simulator on the log of the run, with these bits.
         mapped_clean_evictions: Option<u64>,
-        /// Dirty evictions that it counts so.
+        /// Counts of the simulator on the log of the run, with these bits.
         mapped_dirty_evictions: Option<u64>,
-        /// Reads that it counts so.
+        /// Counts of the simulator on the log of the run, with these bits.
         mapped_read_ios: Option<u64>,
-        /// Writes that it counts so.
+        /// Counts of the simulator on the log of the run, with these bits.
         mapped_write_ios: Option<u64>,
-        /// Misses that the simulator counts on the log of the run, with `sensed` bits.
+        /// Counts of the simulator on the log of the run, with these bits.
         sensed_misses: Option<u64>,
-        /// Clean evictions that it counts so.
+        /// Counts of the simulator on the log of the run, with these bits.
         sensed_clean_evictions: Option<u64>,
-        /// Dirty evictions that it counts so.
+        /// Counts of the simulator on the log of the run, with these bits.
         sensed_dirty_evictions: Option<u64>,
-        /// Reads that it counts so.
+        /// Counts of the simulator on the log of the run, with these bits.
         sensed_read_ios: Option<u64>,
-        /// Writes that it counts so.
+        /// Counts of the simulator on the log of the run, with these bits.
         sensed_write_ios: Option<u64>,
-        /// Misses that the simulator counts on the log of the run, with `exact` bits.
+        /// Counts of the simulator on the log of the run, with these bits.
         exact_misses: Option<u64>,
-        /// Clean evictions that it counts so.
+        /// Counts of the simulator on the log of the run, with these bits.
         exact_clean_evictions: Option<u64>,
-        /// Dirty evictions that it counts so.
+        /// Counts of the simulator on the log of the run, with these bits.
         exact_dirty_evictions: Option<u64>,
-        /// Reads that it counts so.
+        /// Counts of the simulator on the log of the run, with these bits.
         exact_read_ios: Option<u64>,
-        /// Writes that it counts so.
+        /// Counts of the simulator on the log of the run, with these bits.
         exact_write_ios: Option<u64>,
         policy_resolved: String = Row,
-        /// Whether the process is a fork of a paged one.
+        /// True if the process is a fork of a paged one.
         forked: bool,
-        /// What ended the paging of the process before its end.
+        /// What ended the paging of the process early.
         failure: Option<String>,
         /// How a device may have written to its memory unseen by the pager.
         device_reads: Option<String>,
-        /// Its memory that was not paged, in bytes.
+        /// Bytes of its memory that were not paged.
         unpaged_bytes: Option<u64>,
     }
 }
@@ -525,25 +525,25 @@ table! {
     RUN_SAMPLES {
         /// Since the start.
         seconds: f64,
-        /// The number of the process in the log of references.
+        /// Number of the process in the log of references.
         stream: u64,
         /// The kernel's number of the process.
         process: i64,
-        /// The name of the program.
+        /// Name of the program.
         name: String,
-        /// Accesses that the pager saw.
+        /// References that the pager saw.
         references: u64,
-        /// Accesses to pages that were not in memory.
+        /// References to pages that were not in memory.
         misses: u64,
-        /// Accesses to pages in memory whose bit was clear.
+        /// References to pages in memory whose bit was clear.
         minor_faults: u64,
-        /// Writes to pages in memory that were mapped for reading.
+        /// Writes to pages in memory that were mapped read-only.
         write_protect_faults: u64,
         /// Pages read from swap.
         pages_read: u64,
         /// Pages written to swap.
         pages_written: u64,
-        /// Pages with content in memory at the moment.
+        /// Pages in memory at the moment.
         resident_pages: u64,
     }
 }
@@ -553,9 +553,9 @@ table! {
     RUN_GAUGES {
         /// Since the start.
         seconds: f64,
-        /// The number of the process in the log of references.
+        /// Number of the process in the log of references.
         stream: u64,
-        /// The name of the value.
+        /// Name of the value.
         gauge: String,
         /// The value.
         value: f64,
@@ -567,7 +567,7 @@ table! {
     COMPARISON {
         /// The policy as the user wrote it; `kernel` is the kernel's own swap.
         policy: String,
-        /// The number of the run, from 1.
+        /// Number of the run, from 1.
         run: u64,
         frames: u64 = Row,
         page_bytes: u64 = Row,
@@ -582,13 +582,14 @@ table! {
         pages_read: Option<u64>,
         /// Pages written to swap.
         pages_written: Option<u64>,
-        /// Requests that the drive of the swap file completed during the run, by any program; none if its file system has no drive.
+        /// Requests that the drive of the swap file completed during the run, of any program; none if its file system
+        /// has no drive.
         block_requests: Option<u64>,
         /// Bytes read from swap.
         bytes_read: Option<u64>,
         /// Bytes written to swap.
         bytes_written: Option<u64>,
-        /// Pages that were evicted without a write, because they held only zeros.
+        /// Dirty pages not written because they held only zeros.
         zero_pages_not_written: Option<u64>,
         /// The kernel's limit of its control group.
         limit_bytes: Option<u64>,
@@ -596,13 +597,13 @@ table! {
         processes: Option<u64>,
         /// The program's exit code.
         exit_code: Option<u64>,
-        /// The SHA-256 of what the program wrote to standard output.
+        /// SHA-256 of the program's standard output.
         output_sha256: Option<String>,
         /// The policy with every default.
         policy_resolved: Option<String>,
-        /// The reason if a run has no numbers.
+        /// Why a run has no numbers.
         problem: Option<String>,
-        /// The processes whose memory devices may have written to unseen by the pager.
+        /// Processes whose memory devices may have written to unseen by the pager.
         device_reads: Option<String>,
         /// Unpaged memory of the process that has most of it.
         unpaged_bytes: Option<u64>,
@@ -641,23 +642,23 @@ table! {
         host_writes: u64 = ServeRow,
         batches: u64 = ServeRow,
         nvm_writes: u64 = ServeRow,
-        /// Pages in DRAM at the moment.
+        /// Pages in DRAM and in NVM at the moment.
         dram_pages_used: u64,
-        /// Pages in NVM at the moment.
+        /// Pages in DRAM and in NVM at the moment.
         nvm_pages_used: Option<u64>,
         /// Pages of NVM in the buffer.
         nvm_pages: Option<u64>,
-        /// Pages that are newer in the buffer than on the disk.
+        /// Dirty pages in the buffer.
         dirty_pages: u64,
         /// Pages that the disk refused.
         held_pages: u64,
         /// Free slots of the NVM file.
         free_slots: Option<u64>,
-        /// The 99th percentile of reads of the second before, in microseconds.
+        /// 99th percentile of the latency of reads, writes and flushes in the second before.
         read_us_p99: Option<f64>,
-        /// The 99th percentile of writes of the second before, in microseconds.
+        /// 99th percentile of the latency of reads, writes and flushes in the second before.
         write_us_p99: Option<f64>,
-        /// The 99th percentile of flushes of the second before, in microseconds.
+        /// 99th percentile of the latency of reads, writes and flushes in the second before.
         flush_us_p99: Option<f64>,
     }
 }

@@ -16,9 +16,9 @@ columns! {
         pub references: u64,
         /// References to blocks in the cache; of the bound, the most that any cache can have.
         pub hits: u64,
-        /// References to blocks that were not: admitted and bypassed ones.
+        /// References to blocks not in the cache: admitted and bypassed ones.
         pub misses: u64,
-        /// Misses whose block entered the cache; none of the bound.
+        /// Misses that brought their block into the cache; none of the bound.
         pub admitted: Option<u64>,
         /// Time of all references with the cache, in microseconds; of the bound, the least, or none where writes cost.
         pub time_us: Option<f64>,
@@ -26,17 +26,17 @@ columns! {
         pub admission: Option<String>,
         /// Bytes of a block.
         pub block_bytes: u64,
-        /// Misses whose block did not enter; none of the bound.
+        /// Misses that did not; none of the bound.
         pub bypassed: Option<u64>,
-        /// Blocks that left; none of the bound.
+        /// Blocks evicted; none of the bound.
         pub evictions: Option<u64>,
-        /// Blocks that left and were newer than on the device; none of the bound.
+        /// Dirty blocks evicted; none of the bound.
         pub dirty_evictions: Option<u64>,
         /// Time of all references without a cache, in microseconds.
         pub time_without_cache_us: f64,
-        /// The fewest hits for which caching a block pays on this device; none if it never does.
+        /// Fewest hits for which caching a block pays; none if it never does.
         pub required_hits: Option<u64>,
-        /// What inserting a block takes: `copy`, `half`, `storage`, a device as the user wrote it, or nanoseconds (`700ns`).
+        /// What inserting a block takes: `copy`, `half`, `storage`, a device, or nanoseconds (`700ns`).
         pub insert: String,
         /// The device as the user wrote it.
         pub device: String,
@@ -46,7 +46,7 @@ columns! {
         pub admission_resolved: Option<String>,
         /// The device with every option.
         pub device_resolved: String,
-        /// Where cached blocks are, with every option.
+        /// The device of cached blocks, with every option.
         pub cache_device: String,
         /// References that read.
         pub read_references: u64,
@@ -58,30 +58,30 @@ columns! {
         pub footprint_blocks: u64,
         /// Capacity over footprint.
         pub capacity_share: f64,
-        /// Of the bypassed references, those that write; none of the bound.
+        /// Bypassed references that write; none of the bound.
         pub bypassed_writes: Option<u64>,
-        /// Blocks that were written and stayed; none of the bound.
+        /// Blocks written without eviction; none of the bound.
         pub write_backs: Option<u64>,
-        /// Blocks that were written when the trace ended; none of the bound.
+        /// Blocks written when the trace ended; none of the bound.
         pub flush_writes: Option<u64>,
-        /// Blocks that left clean because their content was deleted, discarded or had expired; none of the bound.
+        /// Clean blocks dropped because their content was deleted, discarded or expired; none of the bound.
         pub dropped_clean: Option<u64>,
-        /// Blocks that left so although they were newer than on the device: they are not written; none of the bound.
+        /// Dirty blocks dropped so, without a write; none of the bound.
         pub dropped_dirty: Option<u64>,
         /// What writes cost: `free` or `cost`.
         pub writes: &'static str,
         /// Time of a hit, in microseconds.
         pub hit_time_us: f64,
-        /// Time of a read of one block past the cache, in microseconds.
+        /// Time of a read past the cache, in microseconds.
         pub bypass_time_us: f64,
-        /// Time of a miss of one block that enters the cache, in microseconds.
+        /// Time of a miss that enters the cache, in microseconds.
         pub admit_time_us: f64,
-        /// Time of a write of one block to the device, in microseconds.
+        /// Time of a write to the device, in microseconds.
         pub write_time_us: f64,
-        /// Input that the policy needs: `bits` (misses, and the bits that hits set), `access` (every hit) or `offline`
-        /// (the future); `bound` is a limit.
+        /// What the policy needs to know: `bits` (misses and bits), `access` (every hit) or `offline` (the future);
+        /// `bound` is a limit.
         pub kind: &'static str,
-        /// Malformed lines or records of the trace, which are skipped and became no request.
+        /// Malformed records of the trace, which are skipped.
         pub skipped_requests: u64,
     }
 }
@@ -93,9 +93,9 @@ columns! {
         pub device: String,
         /// Bytes of a block.
         pub block_bytes: u64,
-        /// The fewest hits for which caching a block pays; none if it never does.
+        /// Fewest hits for which caching a block pays; none if it never does.
         pub required_hits: Option<u64>,
-        /// What inserting a block takes: `copy`, `half`, `storage`, a device as the user wrote it, or nanoseconds (`700ns`).
+        /// What inserting a block takes: `copy`, `half`, `storage`, a device, or nanoseconds (`700ns`).
         pub insert: String,
         /// Time of a hit, in microseconds.
         pub hit_time_us: f64,
@@ -105,7 +105,7 @@ columns! {
         pub admit_time_us: f64,
         /// The device with every option.
         pub device_resolved: String,
-        /// Where cached blocks are, with every option.
+        /// The device of cached blocks, with every option.
         pub cache_device: String,
     }
 }

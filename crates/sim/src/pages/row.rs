@@ -26,15 +26,15 @@ columns! {
         pub page_bytes: u64,
         /// The device as the user wrote it.
         pub device: String,
-        /// Page references.
+        /// References.
         pub references: u64,
-        /// Page references that read.
+        /// References that read.
         pub read_references: Option<u64>,
-        /// Page references that write.
+        /// References that write.
         pub write_references: Option<u64>,
         /// References to pages in memory.
         pub hits: Option<u64>,
-        /// References to pages that were not.
+        /// References to pages that were not in memory.
         pub misses: Option<u64>,
         /// Misses of read references.
         pub read_misses: Option<u64>,
@@ -44,13 +44,13 @@ columns! {
         pub read_ios: u64,
         /// Pages written to the device: dirty evictions, write-backs without eviction and the final flush.
         pub write_ios: u64,
-        /// Pages that left clean.
+        /// Clean pages evicted.
         pub clean_evictions: Option<u64>,
-        /// Pages that were written because they left.
+        /// Dirty pages evicted, and so written.
         pub dirty_evictions: Option<u64>,
         /// I/O time in microseconds.
         pub io_time_us: f64,
-        /// I/O energy in microjoules, if the device's profile knows it.
+        /// I/O energy in microjoules, if the device's profile has it.
         pub energy_uj: Option<f64>,
         /// The policy with every default.
         pub policy_resolved: String,
@@ -58,40 +58,40 @@ columns! {
         pub device_resolved: String,
         /// Hits over references.
         pub hit_ratio: Option<f64>,
-        /// Distinct pages of the trace.
+        /// Distinct pages referenced.
         pub footprint_pages: u64,
         /// Frames over footprint.
         pub memory_share: f64,
-        /// Pages that were written and stayed.
+        /// Pages written without eviction.
         pub write_backs: Option<u64>,
-        /// Pages that were written when the trace ended.
+        /// Pages written when the trace ended.
         pub flush_writes: Option<u64>,
         /// Where read and write bits come from: `exact`, `mapped` or `sensed`.
         pub bits: &'static str,
         /// What a write fault reads: `fetch` or `blind`.
         pub write_miss: &'static str,
-        /// Frames that the searches for victims examined, if they were counted.
+        /// Frames examined in searches for victims, if counted.
         pub hand_movements: Option<u64>,
-        /// Of the frames, those that were kept free for write-backs under way.
+        /// Of the frames, those kept free for write-backs under way.
         pub reserve: u64,
-        /// Accesses to pages in memory that fault so that they are seen, with `mapped` bits.
+        /// Faults on pages in memory, by which references are seen with `mapped` bits.
         pub permission_faults: Option<u64>,
-        /// The share of the pages that each replicate follows, if the row is estimated from samples; 1 if the whole trace was.
+        /// Share of the pages that each replicate follows, if the row is estimated; 1 if the whole trace was simulated.
         pub sample_share: Option<f64>,
-        /// Samples whose estimates the row is the mean of, if it is estimated.
+        /// Samples whose mean the row is, if it is estimated.
         pub replicates: Option<u64>,
-        /// Standard error of misses, if the row is estimated.
+        /// Standard error of that value, if the row is estimated.
         pub misses_standard_error: Option<f64>,
-        /// Standard error of read_ios, if the row is estimated.
+        /// Standard error of that value, if the row is estimated.
         pub read_ios_standard_error: Option<f64>,
-        /// Standard error of write_ios, if the row is estimated.
+        /// Standard error of that value, if the row is estimated.
         pub write_ios_standard_error: Option<f64>,
-        /// Standard error of io_time_us in microseconds, if the row is estimated.
+        /// Standard error of that value, if the row is estimated.
         pub io_time_us_standard_error: Option<f64>,
-        /// Input that the policy needs: `bits` (misses, and the bits that hits set), `access` (every hit) or `offline`
-        /// (the future); `bound` is a limit.
+        /// What the policy needs to know: `bits` (misses and bits), `access` (every hit) or `offline` (the future);
+        /// `bound` is a limit.
         pub kind: &'static str,
-        /// Malformed lines or records of the trace, which are skipped and became no request.
+        /// Malformed records of the trace, which are skipped.
         pub skipped_requests: u64,
     }
 }

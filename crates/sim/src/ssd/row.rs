@@ -14,47 +14,47 @@ columns! {
         pub buffer_pages: u32,
         /// The drive as the user wrote it.
         pub ssd: String,
-        /// Page references.
+        /// References.
         pub references: u64,
         /// Reads of buffered pages.
         pub read_hits: u64,
         /// Writes to buffered pages.
         pub write_hits: u64,
-        /// Pages that the buffer sent to flash because they were newer than there.
+        /// Dirty pages that the buffer wrote to flash.
         pub dirty_pages_flushed: u64,
-        /// Pages that the buffer sent to flash beside dirty ones.
+        /// Clean pages that the buffer wrote to flash along with dirty ones.
         pub clean_pages_flushed: u64,
-        /// How often the buffer sent pages to flash.
+        /// Write batches that the buffer sent to flash.
         pub batches: u64,
         /// Pages written to NVM.
         pub nvm_writes: u64,
-        /// Pages that are newer in the buffer than on flash when the run ends.
+        /// Dirty pages in the buffer when the run ends.
         pub residual_dirty: u64,
         /// Pages that the buffer wrote to flash.
         pub host_writes: u64,
-        /// Pages programmed on flash: those, the relocated ones and translation pages.
+        /// Pages programmed: host writes, relocations and translation pages.
         pub flash_programs: u64,
         /// Blocks erased.
         pub erases: u64,
         /// Write amplification: flash_programs over host_writes; none if nothing was written.
         pub waf: Option<f64>,
-        /// Page references that read.
+        /// References that read.
         pub read_references: u64,
-        /// Page references that write.
+        /// References that write.
         pub write_references: u64,
-        /// Hits over references, reads and writes.
+        /// Hits over references.
         pub hit_ratio: f64,
-        /// Write hits over write references; none if the trace writes nothing.
+        /// Write hits over write references; none without writes.
         pub write_hit_ratio: Option<f64>,
-        /// Hits, reads and writes, of pages in NVM.
+        /// Hits of pages in NVM.
         pub nvm_hits: u64,
-        /// Pages read from flash only to be written beside dirty ones.
+        /// Pages read from flash only to be written along with dirty ones.
         pub padding_reads: u64,
         /// Pages that moved from DRAM to NVM.
         pub migrations: u64,
-        /// Pages that collection moved.
+        /// Pages moved by garbage collection.
         pub relocations: u64,
-        /// Pages read from flash, by the buffer and by collection.
+        /// Pages read from flash, by the buffer and by garbage collection.
         pub flash_reads: u64,
         /// True if a block was collected; otherwise waf and erases say nothing of an aged drive.
         pub collection_started: bool,
@@ -62,154 +62,151 @@ columns! {
         pub erases_mean: f64,
         /// Erases of the most worn block.
         pub erases_max: u32,
-        /// How often the trace can be repeated before the average block reaches its endurance; none without an
-        /// endurance or erases.
+        /// Runs of the trace before the average block is worn out; none without an endurance or erases.
         pub life_repetitions: Option<f64>,
-        /// How often it can be repeated before the most worn block reaches its endurance, if it goes on to be the most
-        /// worn one.
+        /// Runs of the trace before the most worn block is worn out, if it remains the most worn one.
         pub life_repetitions_first_block: Option<f64>,
         /// Years of life at the trace's rate; none without real times or a steady run.
         pub life_years: Option<f64>,
-        /// Drive writes per day, as the host writes them, for which the drive lasts five years.
+        /// The host's drive writes per day with which the drive lasts five years.
         pub drive_writes_per_day_5_years: Option<f64>,
-        /// How often the trace can be repeated before every cell of the NVM reaches its endurance, if all wear alike.
+        /// Runs of the trace before the NVM is worn out, if its cells wear alike.
         pub nvm_life_repetitions: Option<f64>,
-        /// Years of that at the trace's rate; none if also the trace has no times, or times that a conversion made up.
+        /// Years of that at the trace's rate; none without real times.
         pub nvm_life_years: Option<f64>,
         /// Pages of DRAM in the buffer.
         pub dram_pages: u32,
         /// Pages of NVM in the buffer.
         pub nvm_pages: u32,
-        /// Bytes of a page of the drive.
+        /// Page size in bytes.
         pub page_bytes: u32,
-        /// Distinct pages of the trace.
+        /// Distinct pages referenced.
         pub footprint_pages: u32,
         /// The buffer with every default.
         pub buffer_resolved: String,
         /// The drive with every option.
         pub ssd_resolved: String,
-        /// Ageing of the drive before the run.
+        /// How the drive was aged before the run.
         pub precondition: String,
         /// Rule for addresses beyond the drive's end: `original`, `wrap` or `compact`.
         pub map: &'static str,
         /// True if dirty pages were written when the trace ended.
         pub drain: bool,
-        /// Runs of the trace; all counts are of all runs together.
+        /// Runs of the trace; counts are of all runs together.
         pub repetitions: u32,
         /// Writes to flash, in capacities of the drive; below 1, waf and life depend on how the drive was aged.
         pub drive_writes: f64,
-        /// Whether the write amplification of the last drive write differs by less than 1 % from that of the one before.
+        /// True if the write amplification of the last drive write is within 1 % of the one before.
         pub is_steady: bool,
         /// Write amplification of the last window of a steady run; none if the run did not become steady.
         pub steady_waf: Option<f64>,
-        /// Arrivals of requests, as given with `--arrivals`; only timed runs have this and the columns up to
-        /// `window_us`.
+        /// Arrivals as given with `--arrivals`; only timed runs have this and the columns up to `window_us`.
         pub arrivals: Option<String>,
         /// Requests, FLUSH and TRIM included.
         pub requests: Option<u64>,
-        /// Requests that were complete at the end: all, or the run fails.
+        /// Requests completed: all, or the run fails.
         pub requests_served: Option<u64>,
         /// From the first arrival to the last completion, in microseconds.
         pub duration_us: Option<f64>,
         /// Reads and writes completed per second.
         pub iops: Option<f64>,
-        /// Bytes read per second, in 10^6, of whole pages.
+        /// Bytes of whole pages read per second, in 10^6.
         pub read_mb_s: Option<f64>,
-        /// Bytes written per second, in 10^6, of whole pages.
+        /// Bytes of whole pages written per second, in 10^6.
         pub write_mb_s: Option<f64>,
         /// Mean latency of reads, from arrival to completion.
         pub read_mean_us: Option<f64>,
-        /// The latency that 50 % of reads do not exceed, at most 0.1 % too high.
+        /// Percentiles of the latency of reads, at most 0.1 % too high; `p999` is 99.9 %.
         pub read_p50_us: Option<f64>,
-        /// The latency that 95 % of reads do not exceed, at most 0.1 % too high.
+        /// Percentiles of the latency of reads, at most 0.1 % too high; `p999` is 99.9 %.
         pub read_p95_us: Option<f64>,
-        /// The latency that 99 % of reads do not exceed, at most 0.1 % too high.
+        /// Percentiles of the latency of reads, at most 0.1 % too high; `p999` is 99.9 %.
         pub read_p99_us: Option<f64>,
-        /// The latency that 99.9 % of reads do not exceed, at most 0.1 % too high.
+        /// Percentiles of the latency of reads, at most 0.1 % too high; `p999` is 99.9 %.
         pub read_p999_us: Option<f64>,
-        /// The latency that 99.99 % of reads do not exceed, at most 0.1 % too high.
+        /// Percentiles of the latency of reads, at most 0.1 % too high; `p999` is 99.9 %.
         pub read_p9999_us: Option<f64>,
         /// The longest latency of reads.
         pub read_max_us: Option<f64>,
         /// Mean latency of writes, forced ones included, from arrival to completion.
         pub write_mean_us: Option<f64>,
-        /// The latency that 50 % of writes do not exceed, at most 0.1 % too high.
+        /// Percentiles of the latency of writes, at most 0.1 % too high; `p999` is 99.9 %.
         pub write_p50_us: Option<f64>,
-        /// The latency that 95 % of writes do not exceed, at most 0.1 % too high.
+        /// Percentiles of the latency of writes, at most 0.1 % too high; `p999` is 99.9 %.
         pub write_p95_us: Option<f64>,
-        /// The latency that 99 % of writes do not exceed, at most 0.1 % too high.
+        /// Percentiles of the latency of writes, at most 0.1 % too high; `p999` is 99.9 %.
         pub write_p99_us: Option<f64>,
-        /// The latency that 99.9 % of writes do not exceed, at most 0.1 % too high.
+        /// Percentiles of the latency of writes, at most 0.1 % too high; `p999` is 99.9 %.
         pub write_p999_us: Option<f64>,
-        /// The latency that 99.99 % of writes do not exceed, at most 0.1 % too high.
+        /// Percentiles of the latency of writes, at most 0.1 % too high; `p999` is 99.9 %.
         pub write_p9999_us: Option<f64>,
         /// The longest latency of writes.
         pub write_max_us: Option<f64>,
-        /// Mean latency of FLUSH.
+        /// Latency of FLUSH: the mean and the longest.
         pub flush_mean_us: Option<f64>,
-        /// The longest latency of FLUSH.
+        /// Latency of FLUSH: the mean and the longest.
         pub flush_max_us: Option<f64>,
-        /// Busy share of the front end over the duration.
+        /// Busy share of the front end.
         pub front_utilisation: Option<f64>,
-        /// Busy share of a channel over the duration, on average.
+        /// Busy share of a channel: the mean and the busiest.
         pub channel_utilisation: Option<f64>,
-        /// That of the busiest channel.
+        /// Busy share of a channel: the mean and the busiest.
         pub channel_utilisation_max: Option<f64>,
-        /// Share of the duration that a die was held by an operation or had one suspended, on average.
+        /// Share of the time in which a die has an operation, suspended or not: the mean and the busiest.
         pub die_utilisation: Option<f64>,
-        /// That of the busiest die.
+        /// Share of the time in which a die has an operation, suspended or not: the mean and the busiest.
         pub die_utilisation_max: Option<f64>,
-        /// Channel and array time of the operations of collection, merges and folds over the time of all dies.
+        /// Channel and array time of collection, merges and folds, over the time of all dies.
         pub collection_share: Option<f64>,
-        /// Written pages that had to wait for a place in the buffer.
+        /// Written pages that waited for a place in the buffer.
         pub stalled_pages: Option<u64>,
         /// Sum of their waits, in microseconds.
         pub stall_us: Option<f64>,
-        /// Reads from flash of pages whose program was not complete: the controller still had them.
+        /// Reads from flash of pages whose program was not complete.
         pub in_flight_reads: Option<u64>,
-        /// Reads of pages that were never written, or trimmed.
+        /// Reads of pages never written, or trimmed.
         pub unmapped_reads: Option<u64>,
-        /// Suspensions of an operation for a read.
+        /// Operations suspended for a read.
         pub suspensions: Option<u64>,
         /// Blocks erased by collection in the background.
         pub background_erases: Option<u64>,
-        /// True if a whole queue of requests was still waiting when the last one arrived; none if requests waited for
-        /// each other.
+        /// True if a full queue was still waiting when the last request arrived; none if requests waited for each
+        /// other.
         pub is_saturated: Option<bool>,
         /// The busiest part: `front`, or a channel or die with its number.
         pub bottleneck: Option<String>,
-        /// Time of writing the dirty rest after the last completion, in microseconds.
+        /// Time of writing the remaining dirty pages after the last completion, in microseconds.
         pub drain_us: Option<f64>,
-        /// Begin of the row's window, in microseconds; none for a whole run.
+        /// Start of the row's window, in microseconds; none for a whole run.
         pub window_us: Option<f64>,
-        /// Time of all flash operations one after the other, in microseconds; none if the profile lacks a time or has
-        /// an SLC region.
+        /// Time of all flash operations in sequence, in microseconds; none if the profile lacks a time or has an SLC
+        /// region.
         pub device_busy_us: Option<f64>,
-        /// Log blocks that became data blocks as they were; this and the next two are of the mappings `bast` and `fast`.
+        /// Log blocks that became data blocks as they were; this and the next two with `bast` and `fast`.
         pub switch_merges: Option<u64>,
-        /// Log blocks that became data blocks once the rest of the pages was copied behind theirs.
+        /// Log blocks that became data blocks after the remaining pages were copied into them.
         pub partial_merges: Option<u64>,
-        /// Data blocks whose pages were copied into a new one.
+        /// Data blocks copied into new ones.
         pub full_merges: Option<u64>,
-        /// Look-ups of an entry of the map that was cached; this and the next four are of the mapping `dftl`.
+        /// Look-ups of cached map entries; this and the next four with `dftl`.
         pub cmt_hits: Option<u64>,
-        /// Look-ups of an entry that was not cached.
+        /// Look-ups of map entries that were not cached.
         pub cmt_misses: Option<u64>,
-        /// Translation pages read, to look up an entry or to be programmed again.
+        /// Translation pages read, for a look-up or a change.
         pub translation_reads: Option<u64>,
         /// Translation pages programmed with new entries.
         pub translation_programs: Option<u64>,
-        /// Translation pages that collection moved.
+        /// Translation pages moved by garbage collection.
         pub translation_relocations: Option<u64>,
-        /// Pages moved from the SLC region into the main region; they count as relocations too.
+        /// Pages moved from the SLC region to the main one; they count as relocations too.
         pub folded_pages: Option<u64>,
         /// Blocks of the SLC region erased; they count as erases too.
         pub slc_erases: Option<u64>,
-        /// Zones of which a TRIM named only a part, so that it had no effect; this and the next are of the mapping `zoned`.
+        /// Zones of which a TRIM named only a part, without effect; this and the next with `zoned`.
         pub ignored_trims: Option<u64>,
-        /// Pages that a zone took elsewhere than the host said.
+        /// Pages that a zone wrote elsewhere than asked.
         pub misplaced_writes: Option<u64>,
-        /// Malformed lines or records of the trace, which are skipped and became no request.
+        /// Malformed records of the trace, which are skipped.
         pub skipped_requests: u64,
     }
 }
@@ -224,7 +221,8 @@ impl SsdRow {
         }
     }
 
-    /// What a row of a part of a run tells, after a warm-up or of an interval; in such a row all other columns are empty.
+    /// What a row of a part of a run tells, after a warm-up or of an interval; in such a row all other columns are
+    /// empty.
     pub const PART_COLUMNS: &'static [&'static str] = super::parts::PART_COLUMNS;
 
     /// What a row of a window of a timed run tells; in such a row all other columns are empty.

@@ -30,13 +30,13 @@ columns! {
         pub nvm_pages: u32 = SsdRow,
         pub page_bytes: u32 = SsdRow,
         pub buffer_resolved: String = SsdRow,
-        /// Seconds from the first moment at which clients could connect to the last page on the disk.
+        /// From the first moment at which clients could connect to the last page on the disk.
         pub seconds: f64,
         /// Connections of clients.
         pub connections: u64,
         /// Requests that read.
         pub read_requests: u64,
-        /// Requests that write, those with force unit access among them.
+        /// Requests that write, those with force unit access included.
         pub write_requests: u64,
         /// Requests that write with force unit access.
         pub forced_writes: u64,
@@ -46,43 +46,43 @@ columns! {
         pub trims: u64,
         /// WRITE_ZEROES requests.
         pub zeroes: u64,
-        /// Bytes that were read.
+        /// Bytes read.
         pub read_bytes: u64,
-        /// Bytes that were written, zeros aside.
+        /// Bytes written, except zeros.
         pub written_bytes: u64,
-        /// Whole pages whose content was given up, or made zeros.
+        /// Whole pages discarded or made zeros.
         pub trimmed_pages: u64,
-        /// Pages read from the disk because a write left a part of them as it was.
+        /// Pages read from the disk to complete a page written in part.
         pub fill_reads: u64,
         /// Pages read from the disk.
         pub disk_pages_read: u64,
-        /// Pages written to the disk, zeros of trims aside.
+        /// Pages written to the disk, except zeros of trims.
         pub disk_pages_written: u64,
         /// Syncs of the disk.
         pub disk_syncs: u64,
         /// Syncs of the NVM file.
         pub nvm_syncs: u64,
-        /// Bytes written to the NVM file: pages, their entries and headers.
+        /// Bytes written to the NVM file: pages, entries and headers.
         pub nvm_bytes_written: u64,
-        /// Median latency of reads; none without reads.
+        /// Median and 99th percentile of the latency of reads, writes and flushes; none without any.
         pub read_us_p50: Option<f64>,
-        /// 99th percentile of the latency of reads.
+        /// Median and 99th percentile of the latency of reads, writes and flushes; none without any.
         pub read_us_p99: Option<f64>,
-        /// Median latency of writes.
+        /// Median and 99th percentile of the latency of reads, writes and flushes; none without any.
         pub write_us_p50: Option<f64>,
-        /// 99th percentile of the latency of writes.
+        /// Median and 99th percentile of the latency of reads, writes and flushes; none without any.
         pub write_us_p99: Option<f64>,
-        /// Median latency of flushes.
+        /// Median and 99th percentile of the latency of reads, writes and flushes; none without any.
         pub flush_us_p50: Option<f64>,
-        /// 99th percentile of the latency of flushes.
+        /// Median and 99th percentile of the latency of reads, writes and flushes; none without any.
         pub flush_us_p99: Option<f64>,
-        /// Failures: requests that files refused, and pages that were held.
+        /// Failures: requests that files refused, and pages held because the disk refused them.
         pub errors: u64,
-        /// Pages that recovery brought from NVM to the disk.
+        /// Pages that recovery wrote from NVM to the disk.
         pub recovered_pages: u64,
-        /// Versions of pages that a crash had cut off.
+        /// Page versions cut off by a crash.
         pub torn_versions: u64,
-        /// Pages and entries of the NVM file that were given up as damaged.
+        /// Pages and entries of the NVM file given up as damaged.
         pub damaged_pages: u64,
     }
 }

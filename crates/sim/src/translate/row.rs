@@ -17,19 +17,19 @@ columns! {
         pub references: u64,
         /// References whose translation was in the first level of the TLB.
         pub tlb_hits: u64,
-        /// References whose translation was not.
+        /// References whose translation was not there.
         pub tlb_misses: u64,
         /// References to pages that were not in memory.
         pub page_faults: u64,
-        /// Mean time of address translation in nanoseconds; null without references.
+        /// Mean time of address translation, in nanoseconds; none without references.
         pub t_addr_ns: Option<f64>,
-        /// Mean time of the access itself, page faults among it, in nanoseconds; null without references.
+        /// Mean time of the access itself with its page faults, in nanoseconds; none without references.
         pub t_data_ns: Option<f64>,
-        /// Mean time of both in nanoseconds; null without references.
+        /// Mean time of both, in nanoseconds; none without references.
         pub amat_ns: Option<f64>,
         /// Storage's time over memory's, unless storage is a device.
         pub storage_ratio: Option<f64>,
-        /// The device as the user wrote it, if storage is one.
+        /// The device as the user wrote it.
         pub device: Option<String>,
         /// First-level misses whose translation was in the second level.
         pub tlb2_hits: u64,
@@ -37,23 +37,23 @@ columns! {
         pub walks: u64,
         /// Page-table reads of these walks.
         pub walk_accesses: u64,
-        /// Pages that were written back.
+        /// Pages written back.
         pub write_ios: u64,
         /// Regions that became huge pages.
         pub promotions: u64,
-        /// Huge pages that became regions of pages again.
+        /// Huge pages split into base pages.
         pub demotions: u64,
-        /// Pages that were read to complete a huge page.
+        /// Pages read to complete a huge page.
         pub promotion_fetches: u64,
-        /// Pages that were read with one that faulted.
+        /// Pages read along with one that faulted.
         pub prefetched: u64,
-        /// Prefetched pages that left before they were referenced.
+        /// Prefetched pages evicted before a reference.
         pub prefetched_in_vain: u64,
-        /// Streams that were killed for their memory.
+        /// Streams killed for their memory.
         pub kills: u64,
-        /// The most bytes of page tables after any reference.
+        /// Most bytes of page tables at once.
         pub page_table_bytes: u64,
-        /// The memory size as it was given: frames, bytes, or a share of the footprint.
+        /// The memory size as given: frames, bytes, or a share of the footprint.
         pub memory: String,
         /// The policy as the user wrote it.
         pub policy: String,
@@ -69,22 +69,22 @@ columns! {
         pub write_references: u64,
         /// References to pages in memory.
         pub hits: u64,
-        /// Pages that left so that others could come.
+        /// Pages evicted.
         pub evictions: u64,
-        /// First-level hits over references; null without references.
+        /// First-level hits over references; none without references.
         pub tlb_hit_ratio: Option<f64>,
-        /// Page faults over references; null without references.
+        /// Page faults over references; none without references.
         pub page_fault_ratio: Option<f64>,
-        /// Distinct pages of the references.
+        /// Distinct pages referenced.
         pub footprint_pages: u64,
-        /// Frames over footprint; null without references.
+        /// Frames over footprint.
         pub memory_share: Option<f64>,
-        /// The device with every option, if storage is one.
+        /// The device with every option.
         pub device_resolved: Option<String>,
-        /// Input that the policy needs: `bits` (misses, and the bits that hits set), `access` (every hit) or `offline`
-        /// (the future); `bound` is a limit.
+        /// What the policy needs to know: `bits` (misses and bits), `access` (every hit) or `offline` (the future);
+        /// `bound` is a limit.
         pub kind: &'static str,
-        /// Malformed lines or records of the trace, which are skipped and became no request.
+        /// Malformed records of the trace, which are skipped.
         pub skipped_requests: u64,
     }
 }
