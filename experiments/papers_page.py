@@ -5,6 +5,7 @@
 It reads `experiments/results` alone; a test holds that the page is what it makes.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
@@ -60,7 +61,7 @@ def statements(folder: str) -> list[str]:
     body = []
     for row in rows:
         holds = row["holds"].removesuffix("s").removesuffix(" reading")
-        best, worst = ((row[key] or "").partition(";")[0] for key in ("best", "worst"))
+        best, worst = (_short(row[key] or "") for key in ("best", "worst"))
         ends = [best, "the same" if best == worst else worst]
         body.append([f"`{row['statement']}`", row["paper"] or "", holds, *ends])
     return [
@@ -68,6 +69,15 @@ def statements(folder: str) -> list[str]:
         "",
         *without_verdict(folder, {row["statement"] for row in rows}),
     ]
+
+
+LEFT_OUT = re.compile(r";.*|it holds |(?<=combinations) of program and memory|\w+ stand-in, |"
+                      r"(?<=cases) from .*|, the traces' means from .*")  # fmt: skip
+"""What the tables leave out of a verdict and its numbers; ``claims.csv`` has it."""
+
+
+def _short(verdict: str) -> str:
+    return LEFT_OUT.sub("", verdict)
 
 
 def without_verdict(folder: str, judged: Collection[str]) -> list[str]:
