@@ -26,11 +26,11 @@ struct Random {
 }
 
 impl Random {
-    /// Of ten requests so many write.
+    /// Of ten requests, `writes_of_ten` write.
     fn new(logical_pages: u32, writes_of_ten: u64, count: u64) -> Random {
         let mut state = 1_u64;
         let mut below = |limit: u64| {
-            // A multiplicative generator modulo 2^64, of which the upper half is used.
+            // The upper half of a multiplicative generator modulo 2^64.
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             ((state >> 32) * limit) >> 32
         };
@@ -69,7 +69,7 @@ impl clockhand_device::flash::time::Workload for Random {
     }
 }
 
-/// A drive of 8192 blocks on so many dies, two on each channel, with this share of its logical pages to spare.
+/// A drive of 8192 blocks on this number of dies, two on each channel, with this share of its logical pages to spare.
 fn drive(dies: u32, spare: f64) -> Drive {
     let geometry = Geometry {
         channels: dies.div_ceil(2),

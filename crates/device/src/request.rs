@@ -102,14 +102,14 @@ impl Joined {
 }
 
 impl RequestCost {
-    /// What a request of one page costs; `None` where the exact term does not fit its type.
+    /// The cost of a request of one page; `None` where the exact term does not fit its type.
     pub(crate) fn of_one_page(&self) -> Option<Exact> {
         self.setup_us.checked_add(&self.transfer_us)?.checked_add(&self.erase_us)
     }
 
-    /// What moving `pages` pages costs of which some are `joined` to requests of others, in µs.
+    /// The cost of moving `pages` pages, some of them `joined` to requests of others, in µs.
     ///
-    /// A request pays its set-up once. It lets a gap pass, or is set up anew behind it, whichever takes less.
+    /// A request pays its set-up once. It lets a gap pass, or is set up again behind it, whichever takes less.
     pub fn time_us(&self, pages: u64, joined: &Joined) -> BigRational {
         let [setup, transfer, erase] =
             [&self.setup_us, &self.transfer_us, &self.erase_us].map(rational);

@@ -116,12 +116,12 @@ impl Ssd {
         &self.options
     }
 
-    /// Whether the rest of a page is read that the host writes in part (`mapping_unit`); otherwise a part counts as the page.
+    /// True if a write of a part of a page reads the rest (`mapping_unit`); otherwise a part counts as the page.
     pub fn reads_rest(&self) -> bool {
         self.profile.settings.reads_rest()
     }
 
-    /// How much of the drive is for what.
+    /// The parts of the drive's capacity.
     pub fn capacity(&self) -> Capacity {
         self.options.capacity(&self.geometry)
     }

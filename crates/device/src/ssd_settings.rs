@@ -47,7 +47,7 @@ pub(crate) struct Settings {
     planes_per_die: u32,
     pages_per_block: Option<u32>,
     page_bytes: Option<u32>,
-    /// Whether the host writes parts of pages, whose rest is read first.
+    /// True if a write of a part of a page reads the rest first.
     reads_rest: bool,
     over_provisioning: Option<Exact>,
     share_of: ShareOf,
@@ -61,7 +61,7 @@ pub(crate) struct Settings {
     pub(crate) times: TimeSettings,
 }
 
-/// Names of all settings, in the order in which they are shown.
+/// Names of all settings, in the order of lists.
 pub(crate) const SETTINGS: [&str; 16] = [
     "size",
     "blocks_per_plane",
@@ -188,7 +188,7 @@ impl Settings {
         options.collect::<Vec<_>>().join(",") + &self.mapping.resolved()
     }
 
-    /// Whether the rest of a page is read that the host writes in part.
+    /// True if a write of a part of a page reads the rest.
     pub(crate) fn reads_rest(&self) -> bool {
         self.reads_rest
     }

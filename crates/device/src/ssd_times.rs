@@ -51,7 +51,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 const DRAM_NS: u64 = 50;
 /// No part of a drive takes longer, in microseconds; so sums of times do not overflow.
 const TIME_MAX: u128 = 1_000_000_000;
-/// The slowest bus carries 10^6 bytes in so many seconds.
+/// Seconds in which the slowest bus carries 10^6 bytes.
 const MB_S_PARTS: u128 = 1_000;
 /// The most requests that are in flight.
 const QUEUE_DEPTH_MAX: u32 = 65_535;

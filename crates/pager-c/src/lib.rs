@@ -68,7 +68,7 @@ unsafe fn or_error<T>(
     failed
 }
 
-/// The result of `work`; after a panic, which is printed on standard error, the given value for nothing.
+/// The result of `work`; after a panic, which is printed on standard error, the default value.
 fn or_nothing<T: Default>(work: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_default()
 }

@@ -13,7 +13,7 @@
 //!   mapping and answers with a second [`Reply`]. From then on the pager sends [`Unmap`] and the program answers each
 //!   with [`UNMAPPED`]; at last it may send an [`Unmap`] that [ends](Unmap::ends) the thread that receives it, or the
 //!   program, and expects no answer. The connection lasts as long as the program's memory. If it closes, the program
-//!   knows that the pager is gone, and the pager knows that the program has ended or has been replaced by exec.
+//!   knows that the pager is gone. The pager knows that the program has ended or has been replaced by exec.
 //! * [`RequestKind::Discard`], [`RequestKind::GiveAway`], [`RequestKind::Part`] and [`RequestKind::Unpaged`]: answered with
 //!   one [`Reply`].
 //! * [`RequestKind::BeginFork`]: answered with one [`Reply`]. From then on no page changes until the program sends

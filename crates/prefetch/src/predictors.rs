@@ -134,7 +134,7 @@ impl FromIterator<Predictor> for PredictorSet {
 pub struct Predictors {
     /// Those that are asked.
     asked: PredictorSet,
-    /// How many pages may be read ahead and not have been accessed yet.
+    /// The most pages that are read ahead and not yet accessed.
     capacity: usize,
     slots: Window,
     streams: Streams,
@@ -143,7 +143,7 @@ pub struct Predictors {
 }
 
 impl Predictors {
-    /// Predictors that know nothing yet, of which these are asked. There is room for `capacity` pages.
+    /// Predictors without history; only `asked` ones predict. There is room for `capacity` pages.
     pub fn new(asked: PredictorSet, capacity: usize) -> Self {
         Predictors {
             asked,
@@ -166,7 +166,7 @@ impl Predictors {
         }
         let is_of_stream = self.asked.has(Predictor::Streams)
             && self.add_next_of_stream(wanted.page, &mut others, view);
-        // Where a page was discovered, nothing tells which byte of it was accessed.
+        // A page that was discovered has no byte that is known to be accessed.
         let Some(offset) = wanted.offset else { return others };
         if self.asked.has(Predictor::Pointers) {
             // No pointer leads to the next page of a table.
@@ -323,7 +323,7 @@ mod tests {
         }
     }
 
-    /// How many pages are read with these if only the named predictors are asked and all that is read is used.
+    /// Pages read if only the named predictors are asked and every page that is read is used.
     fn read_with(pages: impl Iterator<Item = u32>, names: &[&str]) -> usize {
         let asked = Predictor::NAMES.into_iter().filter(|(name, _)| names.contains(name));
         let asked = asked.map(|(_, predictor)| predictor).collect();

@@ -1,4 +1,4 @@
-//! The next pages of ways through memory.
+//! The next pages of sequential streams.
 
 use std::collections::VecDeque;
 
@@ -16,8 +16,8 @@ const NEIGHBOUR: u32 = 2;
 /// A page belongs to a stream if it is at most this number of pages behind those read last, or before the last one.
 const REACH: u32 = 16;
 
-/// A program's ways through its memory, each from page to page in one direction, with a window each: while it goes through a
-/// table it looks things up elsewhere.
+/// The sequential streams of a program, each with its direction and window. A program has several, as it scans a table
+/// and looks things up elsewhere.
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
     /// Those that were followed last are at the end.

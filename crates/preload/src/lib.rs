@@ -2,6 +2,8 @@
 //! the memory that a pager provides. Without [`clockhand_pager_protocol::SOCKET_VARIABLE`] in the environment every
 //! call goes to the C library, and nothing else happens.
 //!
+//! The modules:
+//!
 //! * `attach`: A program gets its memory, once in its life and once in each forked child.
 //! * `helper_thread`: The thread that drops translations for the pager and ends the program when the pager has ended.
 //! * `ranges`, `memory`: Used pages of the memory and their use; the heap and the mappings.

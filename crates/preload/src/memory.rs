@@ -123,7 +123,7 @@ unsafe fn with_ranges<T>(work: impl FnOnce(&mut RangeTable) -> T) -> T {
 /// True once something that cannot be paged has been mapped in the memory.
 static HAS_FOREIGN: AtomicBool = AtomicBool::new(false);
 
-/// How much of a part of the memory is something that the program has mapped there and that is not paged.
+/// The share of a part of the memory that the program has mapped itself and that is not paged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
     /// Nothing.
@@ -134,7 +134,7 @@ pub enum Foreign {
     All,
 }
 
-/// How much of this, which lies in the memory, is not paged.
+/// The share of this range of the memory that is not paged.
 pub fn foreign(address: usize, bytes: usize) -> Foreign {
     match HAS_FOREIGN.load(Ordering::Relaxed) {
         true => with(|memory| memory.foreign(address, bytes)),

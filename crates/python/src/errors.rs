@@ -36,7 +36,7 @@ fn pieces<'py>(py: Python<'py>, text: &Text) -> PyResult<Bound<'py, PyTuple>> {
     PyTuple::new(py, pieces.collect::<Vec<_>>())
 }
 
-/// What was asked for is wrong.
+/// The error of a wrong request.
 pub(crate) fn usage_error(sentence: Sentence) -> PyErr {
     UsageError::new_err(Arguments(sentence))
 }

@@ -27,7 +27,7 @@ pub(crate) struct HeldTrace(pub(crate) Arc<Held>);
 
 #[pymethods]
 impl HeldTrace {
-    /// What the trace is at a setting's page size, as a dictionary; for a sample it is counted first.
+    /// The trace's facts at a setting's page size, as a dictionary; for a sample it is counted first.
     #[pyo3(signature = (options, watch=None))]
     fn facts<'py>(
         &self,

@@ -215,7 +215,7 @@ fn has_finished() -> PyErr {
     ClockhandError::new_err("the pager has finished; start another one")
 }
 
-/// The predictors of these names; all, if there is no list.
+/// The predictors of these names; all without a list.
 fn chosen(names: Option<Vec<String>>) -> PyResult<PredictorSet> {
     let Some(names) = names else { return Ok(PredictorSet::ALL) };
     let named = |name: &String| choose("--read-ahead", name, Predictor::NAMES).map_err(exception);

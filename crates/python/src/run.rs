@@ -84,7 +84,7 @@ pub(crate) trait Question: DeserializeOwned + Send + 'static {
     /// Checks what can be known before a trace is read.
     fn check(experiment: &Self::Experiment) -> Result<(), SimError>;
 
-    /// The cells on a trace of so many pages, as far as they depend on it.
+    /// The cells on a trace, as far as they depend on its number of pages.
     fn plan(
         experiment: &Self::Experiment,
         given: &Given,
@@ -109,14 +109,14 @@ pub(crate) trait Question: DeserializeOwned + Send + 'static {
     /// The row of a cell and those of its intervals, as a dataset keeps them.
     fn rows(cell: &Self::Finished) -> Vec<Self::Row>;
 
-    /// What Python is given in the end.
+    /// The result for Python.
     fn answer(
         &self,
         experiment: &Self::Experiment,
         outcome: Self::Outcome,
     ) -> Result<Self::Answer, SimError>;
 
-    /// What failed although there is an answer.
+    /// A failure beside an answer.
     fn failure(_: &Self::Answer) -> Option<String> {
         None
     }
@@ -167,7 +167,7 @@ pub(crate) fn plan<'py>(
 
 #[derive(Serialize)]
 struct GridFacts {
-    /// Options that hold lists, of which cells are made.
+    /// Options that hold lists; their combinations are the cells.
     listed: Vec<&'static str>,
     /// Options that older datasets lack.
     newer: &'static [&'static str],
@@ -177,7 +177,7 @@ struct GridFacts {
     options: Vec<&'static str>,
 }
 
-/// How the cells of each study are made and known, by its name.
+/// The grid of each study, by its name: how cells are made and identified.
 #[pyfunction]
 pub(crate) fn grids(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let facts = |grid: &Grid| {
@@ -268,7 +268,7 @@ fn keys_of<Q: Question>(
     Ok(planned.cells.into_iter().map(|cell| cell.key).collect())
 }
 
-/// What has become of a cell that was planned: a policy's own file can change meanwhile.
+/// The error of a planned cell that is gone: a policy's own file can change in between.
 fn no_cell(key: &Columns) -> SimError {
     match key.get("policy_resolved").and_then(|policy| policy.as_str()) {
         Some(policy) => SimError::usage(

@@ -1,9 +1,9 @@
 //! What is wrong with a TOML file, in the words of its author: keys, texts and whole numbers.
 
-/// More dots than a key in any file of ours has. What a reader does with a key grows with the square of its dots.
+/// More dots than a key in any file of ours has. A reader's work on a key grows with the square of its dots.
 const MOST_DOTS: usize = 100;
 
-/// Where a TOML file has a key of so many parts that no file means it, as a byte offset; a reader would take minutes.
+/// The byte offset of a key with more than [`MOST_DOTS`] dots in a TOML file; a reader would take minutes for it.
 pub fn deep_toml_key(text: &str) -> Option<usize> {
     let (mut from, mut dots) = (0, 0);
     for (place, byte) in text.bytes().enumerate() {

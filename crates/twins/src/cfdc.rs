@@ -7,7 +7,7 @@ use crate::{Event, Op, State, Twin, parameters::Parameters};
 
 struct Cluster {
     number: u64,
-    /// Dirty pages in the order in which they joined.
+    /// Dirty pages in the order of joining.
     pages: Vec<u64>,
     since: u64,
     priority: Ratio<i128>,

@@ -46,7 +46,7 @@ def _explore(place: Place, port: Port = None, browser: Browser = True, *, readin
     check_drawing()
     check_marimo()
     given = {name: value for name, value in reading.items() if value is not None}
-    # What is wrong with a dataset is said here, not on a page.
+    # An error in a dataset is shown here, not on a page.
     source_of(place, given)
     with served(os.path.abspath(place), given, port) as (address, process):
         tell(f"{address} shows it, to who has this address; Ctrl-C ends it")

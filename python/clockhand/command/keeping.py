@@ -13,7 +13,7 @@ class TableKeeper(Console):
     """What a command prints for people, as tables of values.
 
     Attributes:
-        tables: The tables, in the order in which they were printed.
+        tables: The tables, in the order of printing.
     """
 
     def __init__(self) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class TableForm(StrEnum):
-    """How the tables of a folder are written."""
+    """The formats of a folder's tables."""
 
     LATEX = "latex"
     MARKDOWN = "markdown"

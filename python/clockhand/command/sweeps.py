@@ -279,7 +279,7 @@ def sweep_progress() -> Iterator[SweepWatch | None]:
 
 
 def _with_base_names(table: pl.DataFrame, facts: Record) -> pl.DataFrame:
-    """Return a table for people, in which traces are called as in the rest of a report."""
+    """Return a table for people, with the short names of traces as in the rest of a report."""
     short = base_names(trace["name"] for trace in facts["traces"])
     if "trace" in table.columns:
         table = table.with_columns(pl.col("trace").replace(short))

@@ -6,7 +6,7 @@ from clockhand import _engine
 from clockhand.study.records import Record
 
 _ENDS = ("bound", "opt-feasible")
-"""The ends of the optimum's bracket, which are no policies."""
+"""The ends of the optimum's bracket, which are not policies."""
 
 Values = Callable[[str], list[str]]
 

@@ -1,4 +1,4 @@
-"""What the page explores: a trace, whose cells are computed and kept, or a dataset."""
+"""Sources of the page: a trace, whose cells are computed and kept, or a dataset."""
 
 import os
 from abc import ABC, abstractmethod
@@ -212,7 +212,7 @@ class TraceSource(Source):
 
 
 UNWATCHED = ("bound", "opt-feasible")
-"""Rows that are no policies."""
+"""Rows that are not policies."""
 
 
 @dataclass(frozen=True)
@@ -242,7 +242,7 @@ class DatasetSource(Source):
         folder: The folder, or its address.
 
     Raises:
-        UsageError: it is no dataset.
+        UsageError: it is not a dataset.
         ClockhandError: a part is damaged.
     """
 
@@ -297,7 +297,7 @@ def source_of(place: str, reading: Record | None = None) -> Source:
     """Return what a place on the command line is: a folder is a dataset, a file a trace.
 
     Raises:
-        UsageError: the folder is no dataset.
+        UsageError: the folder is not a dataset.
     """
     if os.path.isdir(place):
         return DatasetSource(place)

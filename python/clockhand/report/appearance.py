@@ -158,14 +158,14 @@ def marks(series: Sequence[str], theme: Theme) -> list[Mark]:
     """Return the look of each policy or buffer, in the order given.
 
     The first of a name has that name's look, and the others of it its colour. Own ones have
-    shapes from a reserve. What knows the future is muted, as nothing that could be built.
+    shapes from a reserve. Policies that know the future are muted, since they cannot be built.
 
     Args:
         series: Policies or buffers, with their parameters; words may follow behind ``, ``.
         theme: The colours.
     """
     names = {one: name_of(one.partition(", ")[0]) for one in series}
-    # What is written without parameters has the look of the name, wherever it stands.
+    # A name without parameters has the look of the name, wherever it stands.
     ordered = sorted(names, key=lambda one: one != names[one])
     taken: set[Identity] = set()
     looks: dict[str, Mark] = {}
@@ -206,7 +206,7 @@ _OWN = [
 
 
 def lines_of(series: Sequence[str], theme: Theme) -> list[Mark]:
-    """Return looks for lines that are no policies, pairwise different up to 18 of them."""
+    """Return looks for lines that are not policies, pairwise different up to 18 of them."""
     colors = theme.series
     return [
         Mark(

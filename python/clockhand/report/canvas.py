@@ -28,7 +28,7 @@ PICTURE_PPI = 192
 NUMBERS = {
     "decimal": ".", "thousands": ",", "grouping": [3], "currency": ["", ""], "percent": "\u00a0%",
 }  # fmt: skip
-"""How figures write numbers: a percent sign stands apart, as in the text."""
+"""The number format of figures: a space before the percent sign, as in the text."""
 
 FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
 

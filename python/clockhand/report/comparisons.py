@@ -48,7 +48,7 @@ def strips_chart(
     def at(field: str) -> Spec:
         return quantity(field, title=axis_title, scale=axis.scale(), axis=axis.axis(Kind.RATIO))
 
-    # What stands beside values may be cut at the edge of a page; names have their room.
+    # A text beside values may be cut at the edge of a page; names have their room.
     rows = {strip.name: f"{strip.name}: {strip.text}" for strip in strips}
     names: Spec = {
         "field": "policy", "type": "nominal", "title": None, "sort": list(rows.values()),

@@ -67,7 +67,7 @@ class Panel:
 
 
 def looks_of(names: Sequence[str], theme: Theme) -> list[Series]:
-    """Return looks for the lines of a figure that are no policies."""
+    """Return looks for the lines of a figure that are not policies."""
     return [Series(look.policy, look.color, look.dash) for look in lines_of(names, theme)]
 
 

@@ -55,7 +55,7 @@ def escaped_json(text: str) -> str:
 
 
 SeriesLook = tuple[str, str, tuple[int, ...]]
-"""How a line of one figure looks: name, colour and dash; pieces of bars have no dash."""
+"""The look of a line of one figure: name, colour and dash; pieces of bars have no dash."""
 
 
 @dataclass(frozen=True)

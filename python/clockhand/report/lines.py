@@ -477,7 +477,7 @@ class _Lines:
     def _placed(self) -> list[Spec]:
         """Return what places names: each at the end of its line, moved until none meets another.
 
-        From the top each gives way downwards, from the bottom upwards, and the middle of both is
+        From the top each moves down if need be, from the bottom up, and the middle of both is
         taken: the running maximum and minimum of the ends, less the room of the names before.
         """
         field, size, axis = self.measure.field, self.compared.sizes.field, self.axis

@@ -12,7 +12,7 @@ from clockhand.report.scales import Measure, value_text
 
 
 def drawable(measures: Sequence[Measure], records: Sequence[Record]) -> list[Measure]:
-    """Return the measures of which there is something to compare: two values that differ."""
+    """Return the measures with something to compare: two values that differ."""
     return [measure for measure in measures if len(set(_known(measure, records))) > 1]
 
 

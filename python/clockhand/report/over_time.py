@@ -28,7 +28,7 @@ class OverTime:
     Attributes:
         measures: What is drawn, each a column of the rows or one of ``computed``.
         distinguished_by: The columns that tell cells apart; a line is named by those that vary.
-        computed: What is no column, in terms of the columns of a row.
+        computed: Values that are not columns, in terms of the columns of a row.
     """
 
     measures: Sequence[Measure]

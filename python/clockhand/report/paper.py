@@ -19,13 +19,13 @@ from clockhand.study.errors import UsageError, option
 
 FONTS = Path(__file__).with_name("fonts")
 FAMILIES = {"serif": "Tinos", "sans": "Arimo"}
-"""Fonts as wide as Times and Arial, of which the package has the letters that figures need."""
+"""Fonts as wide as Times and Arial; the package has their letters that figures need."""
 
 MM_OF_UNITS = {"mm": 1.0, "cm": 10.0, "in": 25.4, "pt": 25.4 / 72}
 LEAST_MM, MOST_MM = 40, 400
 PIXELS_PER_MM = 96 / 25.4
 ATTEMPTS = 4
-"""How often a figure is drawn until it has its width: labels depend on the room that is left."""
+"""Times that a figure is drawn until it has its width: labels depend on the room that is left."""
 
 LEAST_PIXELS = 40
 """The least width of an area of values, whatever stands beside it."""
@@ -33,7 +33,7 @@ LEAST_PIXELS = 40
 SIZE = r'\b(width|height)="([\d.]+)"'
 
 HEIGHT_OF_WIDTH = 0.5
-"""How high the area of values is in a width, where its content does not decide."""
+"""Height of the area of values over its width, unless its content decides."""
 
 NAMES_OF_WIDTH = 0.45
 """What names beside an axis take of the width at most."""
@@ -42,7 +42,7 @@ TITLE_OF_WIDTH, TITLE_BESIDE_NAMES = 0.7, 0.5
 """How long a line of the title below an axis is, without and with names beside the other axis."""
 
 LEGEND_MARK_PIXELS = 30
-"""What an entry of the legend, which stands below the figure, takes beside its name."""
+"""Width of an entry of the legend below the figure, without its name."""
 
 LETTER_PIXELS = 5.6
 PADDING_PIXELS = 2

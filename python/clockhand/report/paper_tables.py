@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 PREAMBLE = r"\usepackage{booktabs,siunitx}"
-"""What a document needs to have the tables in it."""
+"""The packages that a document with these tables needs."""
 
 UNITS = {
     "%": r"\percent",

@@ -27,7 +27,7 @@ INTERVAL = ("interval", "from_reference", "from_us")
 
 
 INSIDE = {"compared_by", "leading", "records", "report_files", "specifications"}
-"""What results have for the command, and what is left out of completion."""
+"""Methods of results for the command alone, which completion leaves out."""
 
 
 class Reported(ABC):

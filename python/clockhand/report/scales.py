@@ -20,7 +20,7 @@ MOST_TICKS = 8
 MOST_IS_BEST = (
     "hit_ratio", "iops", "life_years", "life_repetitions", "fast_share", "found_share",
 )  # fmt: skip
-"""How the columns end of which more is better; of all others, less is."""
+"""Ends of the names of columns where more is better; in all others, less is."""
 
 
 class Kind(StrEnum):
@@ -61,7 +61,7 @@ class Measure:
 
     @property
     def most_is_best(self) -> bool:
-        """Whether more is better."""
+        """True if more is better."""
         return self.field.endswith(MOST_IS_BEST)
 
 

@@ -23,7 +23,7 @@ class Drawing:
     caption: str
     chart: Spec
     looks: Sequence[SeriesLook] = ()
-    """How its pieces look, where only it has them."""
+    """The look of its pieces, where only it has them."""
 
 
 @dataclass(frozen=True)

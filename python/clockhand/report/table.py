@@ -84,18 +84,18 @@ def plain_table(rows: pl.DataFrame, headings: Mapping[str, str]) -> Table:
 
 
 SHARES = ("_share", "hit_ratio", "fault_ratio", "hit_rate")
-"""How the columns end whose values are written in percent."""
+"""Ends of the names of columns in percent."""
 
 TIMES_US = "_us"
-"""How the columns of times in µs end, which are written in a unit that suits all of them."""
+"""End of the names of times in µs, which are written in a unit that suits all of them."""
 
 
 def cells(column: pl.Series, heading: str | None = None) -> tuple[str, list[str]]:
     """Return a column as a page shows it: its heading, with the unit, and its texts.
 
-    Numbers have as many decimals each, so that they align: shares are percentages, and times are
-    in the unit that gives the longest one to three digits before the point, unless the column has
-    no heading but its name, which says that it is in microseconds.
+    All numbers have the same number of decimals, so that they align. Shares are percentages. Times
+    are in the unit that gives the longest one to three digits before the point. A column without a
+    heading stays in microseconds, as its name says.
     """
     if not column.dtype.is_numeric():
         return heading or column.name, [number_text(value) for value in column]

@@ -1,12 +1,13 @@
 """The experiment of a paper: a file of sweeps, and what is asked beside them.
 
 The file is an experiment as :mod:`clockhand.sweep` reads it. ``[part.NAME]`` are further ones, each
-with the keys of an experiment, or those of the file where it has none of its own. Besides, a part
-may say which of the paper's workloads its traces stand for (``traces = { WORKLOAD = TRACE }``) and
-which traces of a folder are run if they are there (``taken_along = { FILE = FORMAT }``), and which
-workloads those stand for (``stands_for = { FILE = WORKLOAD }``). Its cells are in the dataset's
-``folder``, its own name if not given. A part that is like another (``like = NAME``) has the other's
-keys where it has none of its own. A part with a table of :data:`BESIDE` asks what no sweep does.
+with the keys of an experiment, or those of the file where it has none of its own. A part may say
+which of the paper's workloads its traces stand for (``traces = { WORKLOAD = TRACE }``). It may name
+traces of a folder that are run if they are there (``taken_along = { FILE = FORMAT }``), and the
+workloads that those stand for (``stands_for = { FILE = WORKLOAD }``). Its cells are in the
+dataset's ``folder``, its own name if not given. A part that is like another (``like = NAME``) has
+the other's keys where it has none of its own. A part with a table of :data:`BESIDE` asks what no
+sweep does.
 """
 
 import os

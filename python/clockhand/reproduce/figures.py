@@ -1,8 +1,9 @@
 """Figures of papers beside ours: the lines of each panel, for each trace.
 
 ``report.toml`` of a paper says which results a figure shows, and how each of its panels looks. A
-panel says its title, its axes and, unless its lines follow from the results, its ``series``. What a
-paper's text says of a figure is drawn behind our lines (``paper = [{ y = Y, says = TEXT }]``).
+panel says its title, its axes and, unless its lines follow from the results, its ``series``.
+Numbers that a paper's text gives of a figure are drawn behind our lines
+(``paper = [{ y = Y, says = TEXT }]``).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -272,8 +272,8 @@ def _readings(content: Record) -> Iterator[Fields]:
 
 
 def _choices(content: Record, claim: Record) -> list[list[Fields]]:
-    """What a reading is put together from: a claim's own readings, in ``each`` of a further list
-    of the file, or lists of the file alone."""
+    """Return the lists that readings combine: a claim's own, in ``each`` of a further list of the
+    file, or lists of the file alone."""
     own = claim.get("readings", [{}])
     named = [own] if isinstance(own, str) else own
     first = [content["readings"][name] for name in named] if isinstance(named[0], str) else [own]
@@ -326,7 +326,7 @@ def _judged(content: Record, claim: Fields, tables: Record) -> Claim | None:
 
 
 def _support(values: Values, claim: Record) -> float:
-    """How near a number is to the paper's, or the share of the cases in which something holds."""
+    """Nearness of a number to the paper's, or the share of the cases in which something holds."""
     if not values:
         return -1.0
     if claim["rule"] not in NUMBERS:
@@ -393,8 +393,8 @@ def statements(claims: Collection[Claim]) -> pl.DataFrame:
     Returns:
         The columns statement, place, paper, holds (``k of n readings``: reproduced in k of the n
         that have a verdict about numbers), best and worst (their verdict and numbers), and how
-        these read (``best_reading``, ``worst_reading``). What is true by construction, or testable
-        in no reading, has no row.
+        these read (``best_reading``, ``worst_reading``). Claims that are true by
+        construction, or testable in no reading, have no row.
     """
     of: dict[str, list[Claim]] = {}
     for claim in claims:

@@ -55,7 +55,7 @@ class ClockhandError(Exception):
     """Something could not be done; the message is one sentence that says where and what to do.
 
     Attributes:
-        spellings: How whoever called spells options and commands; as the command does if there is
+        spellings: How the caller spells options and commands; as the command does if there is
             none.
     """
 
@@ -100,7 +100,7 @@ class ClockhandError(Exception):
         return _sentence(*self.spelled({}))
 
     def __str__(self) -> str:
-        """Return the sentence as whoever called spells it."""
+        """Return the sentence in the caller's spelling."""
         return _sentence(self.problem, self.remedy)
 
     def __repr__(self) -> str:
@@ -109,6 +109,6 @@ class ClockhandError(Exception):
 
 
 class UsageError(ClockhandError, ValueError):
-    """What was asked for is wrong: an unknown name, a value out of range, a contradiction."""
+    """A wrong request: an unknown name, a value out of range, a contradiction."""
 
     __module__ = "clockhand"

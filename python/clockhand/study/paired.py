@@ -20,8 +20,8 @@ def signed_rank_p(differences: Sequence[float]) -> float:
     """Return the exact two-sided p-value of Wilcoxon's signed-rank test.
 
     Differences of 0 are left out, as Wilcoxon did; equal ones share their mean rank. Each of the
-    signs of the ranks is as likely as the other if there is no difference, and all ways to set them
-    are counted.
+    signs of the ranks is as likely as the other without a difference, and all ways to set them are
+    counted.
     """
     known = [value for value in differences if abs(value) > TIED]
     if not known:

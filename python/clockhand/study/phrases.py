@@ -14,7 +14,7 @@ def one_of(words: Iterable[str]) -> str:
 
 
 MOST_LISTED = 5
-"""Of more words the first few are named, and the others counted: nobody reads a list of fifteen."""
+"""Of more words the first few are named, and the others counted: a list of fifteen is not read."""
 
 
 def _listed(words: list[str], last: str) -> str:

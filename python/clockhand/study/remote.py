@@ -345,14 +345,14 @@ def _hold(place: Path, size: int | None) -> bool:
     if os.fstat(file).st_nlink == 0:
         os.close(file)
         return False
-    _let_go(place)
+    _release(place)
     _HELD[place] = file
     while len(_HELD) > MOST_HELD:
-        _let_go(next(iter(_HELD)))
+        _release(next(iter(_HELD)))
     return True
 
 
-def _let_go(place: Path) -> None:
+def _release(place: Path) -> None:
     if place in _HELD:
         os.close(_HELD.pop(place))
 

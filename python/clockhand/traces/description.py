@@ -1,4 +1,4 @@
-"""What a trace is like, in words: facts with a text each."""
+"""The description of a trace in words: facts with a text each."""
 
 import datetime
 

@@ -1,4 +1,4 @@
-"""What stands for traces where some are given: patterns, folders, tables."""
+"""Traces as callers give them: patterns, folders, tables."""
 
 import os
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-//! What a mapping decided, beside the operations that it told.
+//! What a mapping decided, beside the operations that it reported.
 
 /// Decisions of a mapping since the drive was built or preconditioned. Those of other mappings are 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -3,16 +3,16 @@
 //! **What it keeps.** Written pages in DRAM, grouped by block. Time is the number of pages written to the buffer. An
 //! *update* is a write of a page that is in the buffer; each block knows when it came and how often it was updated. Blocks
 //! that are updated often are in the LRU list `frequent`, all others in lists by their size, shown together as
-//! `infrequent`, in the order in which they came there.
+//! `infrequent`, in the order of their arrival there.
 //!
 //! **Victim.** First, from the LRU end of `frequent`, blocks whose predicted update distance has become too long go to
 //! `infrequent`. Then the largest of the infrequent blocks leaves, of several the one that came there first; if there is
 //! none, the LRU block of `frequent`. Its dirty pages are flushed as one batch.
 //!
-//! **On a write.** An update makes its block the most recent one of `frequent` if the mean distance between its updates,
-//! from its coming on, is at most `distance` times the pages of the buffer; else, and with a page that is new, the
-//! block becomes the most recent one of the list that it is in. A block comes as an infrequent one. The predicted
-//! distance is the mean of all distances including the one since the last update. Reads add nothing and move nothing.
+//! **On a write.** An update makes its block the most recent one of `frequent` if the mean distance between its
+//! updates, from its coming on, is at most `distance` times the pages of the buffer. Otherwise, and with a page that is
+//! new, the block becomes the most recent one of its list. A new block is infrequent. The predicted distance is the
+//! mean of all distances including the one since the last update. Reads add nothing and move nothing.
 //!
 //! **Parameters.**
 //!
@@ -29,10 +29,10 @@
 //! for each time that it was updated. A TRIM may walk one such list. At most 88 bytes per block that has a page in the
 //! buffer, and 4 per block of the drive next to which (in its 64) one ever had.
 //!
-//! **Deviations from the paper.** This is our reading: its text was not at hand. What its abstract says is that blocks are
-//! told apart by a predicted average update distance, which reflects frequency and recency, and that a destaged block has
-//! as many valid pages as can be. The formula, the limit between the two kinds and the order within them are ours. The
-//! paper stands on a log-block FTL, where padding pays; here it is an option, as for `bplru`.
+//! **Deviations from the paper.** This is our reading: its text was not at hand. Its abstract says that blocks are
+//! distinguished by a predicted average update distance, which reflects frequency and recency, and that a destaged
+//! block has as many valid pages as can be. The formula, the limit between the two kinds and the order within them are
+//! ours. The paper stands on a log-block FTL, where padding pays; here it is an option, as for `bplru`.
 //!
 //! **Reference.** J. Hu, H. Jiang, L. Tian, L. Xu: PUD-LRU: an erase-efficient write buffer management algorithm for flash
 //! memory SSD. MASCOTS 2010.
@@ -107,7 +107,7 @@ pub(crate) struct ByUpdateDistance {
 }
 
 impl ByUpdateDistance {
-    /// Returns whether the time since the block came is too long for so many distances between updates.
+    /// Returns whether the time since the block came exceeds this number of distances between updates.
     fn is_far(&self, slot: BlockSlot, distances: u64) -> bool {
         let span = u128::from(self.writes - self.histories[slot.index()].since);
         let longest = u128::from(self.distance.numerator()) * u128::from(self.capacity_pages);

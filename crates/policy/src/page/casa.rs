@@ -15,13 +15,12 @@
 //!
 //! **Cost per hit and per victim.** One list move; constant. 17 bytes per frame.
 //!
-//! **Deviations from the paper.** This is our reading: its text was not at hand. The two rules for `tau` are those that
-//! public implementations give; that the costs are normalised to a sum of 1 is established, and the first value of `tau`
-//! is a public implementation's. `tau` is binary64 and evaluated in the written order. Lengths are taken before the hit
-//! moves its page. References to one page in direct succession count as one, a write if one of them writes, and as none
-//! if the first of them loaded the page. If the list that should give the victim has no page that can leave, the other
-//! one gives it. A page that is written back without leaving goes to its place by its last reference. Pinned
-//! pages are passed over and keep their places.
+//! **Deviations from the paper.** This is our reading: its text was not at hand. The two rules for `tau` and its first
+//! value are those of public implementations. It is established that the costs are normalised to a sum of 1. `tau` is
+//! binary64 and evaluated in the written order. Lengths are taken before the hit moves its page. References to one page
+//! in direct succession count as one, a write if one of them writes, and as none if the first of them loaded the page.
+//! If the list that should give the victim has no page that can leave, the other one gives it. A page that is written
+//! back without leaving goes to its place by its last reference. Pinned pages are passed over and keep their places.
 //!
 //! **Reference.** Y. Ou, T. Härder: Clean first or dirty first? A cost-aware self-adaptive buffer replacement policy.
 //! IDEAS 2010.

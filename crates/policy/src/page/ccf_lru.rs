@@ -16,10 +16,10 @@
 //! **Cost per hit and per victim.** One list move; constant on average, since a page of `mixed` is spared once for each
 //! time that it is referenced. 10 bytes per frame.
 //!
-//! **Deviations from the paper.** This is our reading: its text was not at hand. What public implementations agree on is
-//! as above; of those that we read, one loads written pages hot and one cold, hence the parameter. The paper has no
-//! write-back without eviction: such a page stays in its list, and a cold one leaves from there, clean. So does a page of
-//! `cold_clean` that becomes dirty without a reference. Pinned pages are passed over and keep their places.
+//! **Deviations from the paper.** This is our reading: its text was not at hand. Public implementations agree on the
+//! rules above. Of those that we read, one loads written pages hot and one cold, hence the parameter. The paper has no
+//! write-back without eviction: such a page stays in its list, and a cold one leaves from there, clean. So does a page
+//! of `cold_clean` that becomes dirty without a reference. Pinned pages are passed over and keep their places.
 //!
 //! **Reference.** Z. Li, P. Jin, X. Su, K. Cui, L. Yue: CCF-LRU: a new buffer replacement algorithm for flash memory.
 //! IEEE Transactions on Consumer Electronics 55(3), 2009.

@@ -13,7 +13,7 @@
 //! then on, so that it leaves page by page. If the priority region is empty, the LRU page of `working` leaves.
 //!
 //! **On a write.** As on a read: the page goes to the MRU end of `working`, wherever it was. If the hit takes it from a
-//! cluster, that cluster's priority is computed anew.
+//! cluster, that cluster's priority is computed again.
 //!
 //! **Parameters.** `priority_share`: frames of the priority region as a share of all frames, rounded down (default 1/2).
 //! `cluster_pages`: how many page numbers a cluster spans (default 64).
@@ -210,7 +210,7 @@ impl Cfdc {
         self.order.set(slot, Priority { distance, weight: pages * pages * age, since, number });
     }
 
-    /// The page in `frame` leaves its list, if it is in one, which is told.
+    /// Takes the page in `frame` out of its list, if it is in one, and returns which.
     fn take<F: Frames>(&mut self, frame: Frame, frames: &F) -> Place {
         let place = core::mem::replace(&mut self.places[frame.index()], Place::Nowhere);
         match place {
@@ -242,7 +242,7 @@ impl Cfdc {
     }
 }
 
-/// How far the numbers of two pages are apart; 0 if one of them is none.
+/// The difference of the numbers of two pages; 0 if one of them is missing.
 fn between<F: Frames>(one: Frame, other: Frame, frames: &F) -> u64 {
     if one == Frame::NONE || other == Frame::NONE {
         return 0;

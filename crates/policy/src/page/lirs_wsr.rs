@@ -3,12 +3,12 @@
 //! **What it keeps.** What LIRS keeps, and a cold flag per page, 0 when the page is loaded. Shown: as LIRS, and whether
 //! the pages are cold, in `LIR_cold` and `Q_cold`.
 //!
-//! **Victim.** The page at the front of `Q` is examined, as LRU-WSR examines the LRU page: a clean one leaves; a dirty and
-//! cold one leaves; a dirty one that is not cold becomes cold and goes to the end of `Q`.
+//! **Victim.** The page at the front of `Q` is examined, as LRU-WSR examines the LRU page. A clean one leaves, and a
+//! dirty one that is cold. A dirty one that is not cold becomes cold and goes to the end of `Q`.
 //!
-//! The same second chance stands where LIRS makes the LIR page at the bottom of `S` a resident HIR page: a dirty one that
-//! is not cold becomes cold and goes to the top of `S` instead, `S` is pruned, and the next one is examined. The page that
-//! has just become a LIR page is not examined. The other rules are those of LIRS.
+//! LIR pages get the same second chance, when LIRS would make the one at the bottom of `S` a resident HIR page. If it
+//! is dirty and not cold, it becomes cold and goes to the top of `S` instead. Then `S` is pruned, and the next one is
+//! examined. The page that has just become a LIR page is not examined. The other rules are those of LIRS.
 //!
 //! **On a write.** As on a read: any hit clears the page's cold flag.
 //!
@@ -18,10 +18,10 @@
 //! **Cost per hit and per victim.** As LIRS, a few list steps, constant on average, since a page is spared once for each
 //! time that it is referenced. 13 bytes per page of the footprint and 9 per frame.
 //!
-//! **Deviations from the paper.** This is our reading: its text was not at hand. That LIRS gets the cold flags of LRU-WSR
-//! so that writes of dirty pages that are not cold come later is established, not where the flags are looked at. With
-//! a share of 1/100, `Q` is so short that a second chance there alone is hardly one: hence `spare_lir`. If `Q` has no page
-//! that can leave, an LIR page leaves without being examined.
+//! **Deviations from the paper.** This is our reading: its text was not at hand. It is established that LIRS gets the
+//! cold flags of LRU-WSR, so that writes of dirty pages that are not cold come later. It is not established where the
+//! flags are examined. With a share of 1/100, `Q` is so short that a second chance there alone is hardly one: hence
+//! `spare_lir`. If `Q` has no page that can leave, an LIR page leaves without being examined.
 //!
 //! **Reference.** H. Jung, K. Yoon, H. Shim, S. Park, S. Kang, J. Cha: LIRS-WSR: integration of LIRS and writes sequence
 //! reordering for flash memory. ICCSA 2007.
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_dirty_page_at_the_bottom_of_the_stack_stays_a_lir_page_once() {
-        // Llirs 2. 3 comes back and becomes a LIR page; 1 is dirty and goes to the top, so that 2 gives way.
+        // Llirs 2. 3 comes back and becomes a LIR page; 1 is dirty and goes to the top, so that 2 loses its LIR place.
         let after = run("lirs-wsr", 3, "W1 R2 R3 R4 R3");
         assert_eq!(after.evicted, "3 4");
         assert_eq!(after.state, "S=[3 1] LIR=[3 1] LIR_cold=[0 1] Q=[2] Q_cold=[0]");

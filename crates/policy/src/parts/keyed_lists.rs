@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use super::{FrameList, Links};
 use crate::{Frame, Frames};
 
-/// Lists that share their links, so that a frame is in at most one of them. A key is kept when its frame goes from one
-/// list to another, such as the number of the reference by which pages are ordered.
+/// Lists that share their links, so that a frame is in at most one of them. A frame keeps its key, such as the number
+/// of a reference, when it goes from one list to another.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyedLists<K, const LISTS: usize> {
     links: Links,

@@ -249,7 +249,7 @@ pub(super) unsafe extern "C" fn mlock2(address: *const c_void, bytes: size_t, fl
     zero_or_error(unsafe { system::call(number, arguments) })
 }
 
-/// `munlock`: what is not paged. That the pager's memory is locked is not the program's affair.
+/// `munlock` of memory that is not paged. The pager's own locks stay.
 #[unsafe(no_mangle)]
 pub(super) unsafe extern "C" fn munlock(address: *const c_void, bytes: size_t) -> c_int {
     let address = address as usize;

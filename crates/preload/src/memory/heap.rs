@@ -30,7 +30,7 @@ struct Segments {
     least_given_back_bytes: usize,
 }
 
-// SAFETY: segments are pages of the memory that are used for nothing else; all of this happens under the memory's lock,
+// SAFETY: segments are pages of the memory without another use; all of this happens under the memory's lock,
 // which is held whenever dlmalloc runs.
 unsafe impl Allocator for Segments {
     fn alloc(&self, bytes: usize) -> (*mut u8, usize, u32) {

@@ -20,7 +20,7 @@ pub struct Run {
     _pin: Pin,
 }
 
-/// A read that has entered, and is to be read from the disk. Until it is dropped nobody writes there.
+/// A read that has entered, and is to be read from the disk. Its pages are not written until it is dropped.
 pub struct DiskRead {
     number: u64,
     first: u64,
@@ -30,7 +30,7 @@ pub struct DiskRead {
     pub runs: Vec<Run>,
 }
 
-/// What is left of a [`DiskRead`] when its pages have been read, or could not be.
+/// The rest of a [`DiskRead`] once its pages have been read, or the read has failed.
 pub struct Fill {
     number: u64,
     first: u64,
@@ -100,7 +100,7 @@ impl<D: Medium, N: Medium> Engine<D, N> {
             }
         }
         result?;
-        // What steps have sent to these pages meanwhile is what they have.
+        // The steps in between may have written these pages: theirs is the content.
         let runs: Vec<_> =
             ranges.into_iter().map(|range| self.run_of(pages.start, range, into)).collect();
         let (first, is_kept) = (pages.start, is_kept.get());

@@ -16,7 +16,7 @@ pub(super) type FileEngine = Engine<Arc<FileMedium>, FileMedium>;
 /// Where sentences for the user go.
 pub type Teller = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Who brings requests, as the core sees it: whatever waits is answered by its cookie.
+/// A source of requests, as the core sees it: a waiting request is answered by its cookie.
 ///
 /// A connection of NBD is one. A queue of the kernel's ublk could be another. It would take requests from its ring,
 /// give them to the engine as a connection does, and complete the tag that was the cookie.
@@ -24,7 +24,7 @@ pub(super) trait FrontEnd: Send + Sync {
     /// A request that waited is answered, with the next [`deliver`](Self::deliver).
     fn answer(&self, cookie: u64, result: Result<(), Refused>);
 
-    /// Answers are sent, without waiting for whoever gets them.
+    /// Sends answers, without waiting for the client.
     fn deliver(&self);
 }
 

@@ -1,4 +1,4 @@
-//! What a server is given, and what it says at its end.
+//! A server's options, and its row at the end.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;

@@ -130,7 +130,7 @@ impl Outbox {
         self.state().outstanding += 1;
     }
 
-    /// What was owed is answered, or is not owed.
+    /// Counts an outstanding answer as sent or cancelled.
     pub(super) fn owe_no_more(&self) {
         let mut state = self.state();
         state.outstanding -= 1;

@@ -15,7 +15,7 @@ pub(super) struct Payloads {
 #[derive(Default)]
 struct State {
     taken: usize,
-    /// Those who wait for room: telling nobody costs a call of the kernel.
+    /// Threads that wait for room: without any, a call of the kernel to wake them is saved.
     waiting: usize,
 }
 

@@ -62,7 +62,7 @@ impl DerefMut for Pages {
     }
 }
 
-/// Who gets what is read.
+/// The client and the place of a read.
 pub(super) struct Asked {
     pub(super) outbox: Arc<Outbox>,
     pub(super) cookie: u64,
@@ -186,7 +186,7 @@ impl Reads {
 
     /// Puts an operation into the queue. The caller holds the state.
     fn push(&self, entry: &io_uring::squeue::Entry) {
-        // SAFETY: only whoever holds the state uses the queue. The memory and the file of the operation live until its
+        // SAFETY: only the holder of the state uses the queue. The memory and the file of the operation live until its
         // result is there: the state has the memory, and the core, which has this, the file.
         let pushed = unsafe { self.ring.submission_shared().push(entry) };
         pushed.expect("there are as many entries as operations may be under way");
@@ -251,7 +251,7 @@ impl Reads {
     }
 
     fn answer(&self, core: &Core, ended: Vec<InRing>) {
-        // First of all the pages may be written again: whoever holds the engine may wait for that.
+        // First of all the pages may be written again: the holder of the engine may wait for that.
         let ended: Vec<_> = ended
             .into_iter()
             .map(|InRing { under_way: UnderWay { read, pages, asked }, failed, .. }| {

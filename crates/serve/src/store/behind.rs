@@ -15,7 +15,7 @@ use super::reading::Reading;
 const LIMIT_PAGES: usize = 4096;
 /// Pages that the steps of one page may add.
 const STEP_PAGES: usize = 128;
-/// Batches with about so many pages are taken together to be written.
+/// About this number of pages of batches is written together.
 const TOGETHER_PAGES: usize = 256;
 
 /// A page on its way to the disk.

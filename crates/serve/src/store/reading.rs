@@ -21,7 +21,7 @@ struct State {
     waiting: usize,
 }
 
-/// Pages that nobody writes as long as this is there.
+/// Pages that are not written as long as this exists.
 pub struct Pin {
     reading: Arc<Reading>,
     pages: Range<u64>,

@@ -43,7 +43,7 @@ pub(crate) struct ObjectRequest {
     pub(crate) owner: u32,
     pub(crate) size_bytes: u64,
     pub(crate) time_ns: Option<u64>,
-    /// How long the content is good from then on; 0 if the request does not say.
+    /// Lifetime of the content from then on; 0 if the request does not say.
     pub(crate) lifetime_ns: u64,
 }
 

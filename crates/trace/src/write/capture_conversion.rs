@@ -106,7 +106,7 @@ impl CaptureConversion {
     ///
     /// # Errors
     ///
-    /// [`TraceError::Io`] when nothing can be written beside `out`, or there is no thread.
+    /// [`TraceError::Io`] when nothing can be written beside `out`, or a thread cannot start.
     pub fn begin(folder: &Path, prefix: &str, out: &Path) -> Result<Self, TraceError> {
         let records = Records::to(out, CaptureReader::of_no_file())?;
         let shared = Arc::new(Shared::default());

@@ -93,7 +93,7 @@ TOOLTIP: tuple[tuple[str, str, str | None], ...] = (
 """Columns in a point's tooltip; the table of all rows has everything else."""
 
 RATIOS = ("relative_io_time", "io_time_over_bound")
-"""What stands beside the bars of I/O time at a single size, where reports have no figure of it."""
+"""Texts beside the bars of I/O time at a single size, where reports have no figure of it."""
 
 IN_TIME_UNIT = ("io_time", "io_time_standard_error")
 """Of those, what is in the unit of the section's times."""

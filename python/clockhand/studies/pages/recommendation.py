@@ -121,7 +121,7 @@ class Recommendation(Reported):
             "situation", "frames", pl.col("write_read_ratio").alias("a write costs (reads)"),
             "best", *times,
         )  # fmt: skip
-        # How far the bound is interests fewer than what to take where one is not sure.
+        # The distance to the bound interests fewer readers than the choice if one is not sure.
         choice, distance, *others = self.sentences
         answer = Answer(
             f"Take {self.policy} with {asked['frames']:,} frames on {asked['device']}",

@@ -101,7 +101,7 @@ def render(
         parts.append(part)
     laid_out = table(rows, facts)
     leading = overviews(split) if len(split) > 1 else []
-    # What is about one device leads; how far it is from the bound follows, where there are several.
+    # With several devices, findings about one of them lead; distances from the bound follow.
     devices = len(by_device(split))
     first = leading[:devices] if devices > 1 else leading
     over_time = OVER_TIME.parts(intervals, facts, parts)
@@ -121,7 +121,7 @@ def render(
 
 @dataclass(frozen=True)
 class Answer:
-    """What a recommendation says: its title, its sentences, and the situations it was tried in."""
+    """A recommendation: its title, its sentences, and the situations it was tried in."""
 
     title: str
     sentences: Sequence[str]

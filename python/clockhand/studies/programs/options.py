@@ -136,7 +136,7 @@ class ProgramSettings:
 
     @property
     def read_ahead_given(self) -> str:
-        """How many pages are read ahead, and what predicts them, as an option."""
+        """The number of pages read ahead, and their predictors, as an option."""
         return ",".join([str(self.read_ahead), *(self.predictors or [])])
 
     def _read_ahead_text(self) -> str | None:

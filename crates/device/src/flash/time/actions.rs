@@ -140,7 +140,7 @@ impl Engine {
         self.begin_work(work, id);
     }
 
-    /// What a memory did is over.
+    /// Ends an action of a memory.
     pub(super) fn end_action(&mut self, id: u32) {
         let action = self.memories.actions[id];
         self.memories.actions[id].number = 0;

@@ -12,8 +12,8 @@ const MOST_LANES: usize = 24;
 /// The lane of what ends out of order.
 const OUT_OF_ORDER: u32 = 0;
 
-/// The deadlines of all parts `P`. What takes equally long ends in the order in which it began, so that each duration has
-/// a queue, a *lane*, and only the first of each lane are compared.
+/// The deadlines of all parts `P`. Work of one duration ends in the order of its begin. So each duration has a queue, a
+/// *lane*, and only the first of each lane are compared.
 #[derive(Debug)]
 pub(super) struct Deadlines<P> {
     /// By lane, how long everything in it takes. Meaningless for the first lane.

@@ -177,12 +177,12 @@ impl Decision<'_> {
         self.engine.leave(page.0, medium);
     }
 
-    /// How many pages decisions have placed in a memory.
+    /// Pages that decisions have placed in a memory.
     pub fn placed(&self, medium: Medium) -> u32 {
         self.engine.memories.placed(medium)
     }
 
-    /// Whether decisions have placed a page in a memory.
+    /// True if decisions have placed a page in a memory.
     pub fn has(&self, page: LogicalPage, medium: Medium) -> bool {
         self.engine.memories.has(page.0, medium)
     }

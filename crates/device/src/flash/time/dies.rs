@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::slab::NONE;
 
-/// What a die is doing with the operation that it holds.
+/// The stage of the operation that a die holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Command, and content if it programs, on the channel.
@@ -13,7 +13,7 @@ pub(super) enum Stage {
     Array,
     /// What was read waits for the channel.
     Waits,
-    /// What was read is on the channel.
+    /// The page that was read is on the channel.
     LastBus,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Die {
     pub(super) place_on_channel: u32,
     /// Operations in the order of their numbers.
     pub(super) queue: VecDeque<u32>,
-    /// Reads of the host that are ready, likewise.
+    /// Reads of the host that are ready, in the same order.
     pub(super) reads: VecDeque<u32>,
     /// Reads of the host that were issued and are not over.
     pub(super) reads_issued: u32,
@@ -79,7 +79,7 @@ impl Die {
         self.active != NONE || self.loaded != NONE || self.suspended != NONE
     }
 
-    /// Whether nothing is begun or queued.
+    /// True if nothing is under way or queued.
     pub(super) fn is_idle(&self) -> bool {
         !self.is_held() && self.queue.is_empty() && self.reads_issued == 0
     }
@@ -100,7 +100,7 @@ impl Die {
         }
     }
 
-    /// How long it has been held until now.
+    /// Time that it has been held until now.
     pub(super) fn busy_ns(&self, now: u64) -> u64 {
         self.held_ns + if self.is_held() { now - self.held_since_ns } else { 0 }
     }

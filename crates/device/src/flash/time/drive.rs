@@ -71,13 +71,13 @@ pub struct Timing {
     pub end_ns: u64,
     /// Requests that were complete.
     pub requests: u64,
-    /// How long the front end was busy.
+    /// Busy time of the front end.
     pub front_busy_ns: u64,
-    /// How long each channel was busy, with phases that are over.
+    /// Busy time of each channel, with phases that are over.
     pub channel_busy_ns: Vec<u64>,
-    /// How long each die was held.
+    /// Time that each die was held.
     pub die_busy_ns: Vec<u64>,
-    /// How long the operations of collection took that are complete, on channels and dies.
+    /// Time of complete operations of collection, on channels and dies.
     pub collection_ns: u64,
     /// Written pages that had to wait for a place in the buffer.
     pub stalled_pages: u64,
@@ -87,7 +87,7 @@ pub struct Timing {
     pub in_flight_reads: u64,
     /// Reads of pages that are nowhere.
     pub unmapped_reads: u64,
-    /// How often operations were suspended.
+    /// Suspensions of operations.
     pub suspensions: u64,
     /// Blocks erased in the background.
     pub background_erases: u64,
@@ -99,13 +99,13 @@ pub struct TimedDrive {
     engine: Engine,
     /// Of requests that arrive when others are complete: when those arrived that are not accepted.
     arrived: VecDeque<u64>,
-    /// How many are still to arrive at the beginning.
+    /// Requests that are still to arrive at the beginning.
     credit: u64,
     complete: u64,
 }
 
 impl TimedDrive {
-    /// A drive that rests at time 0, with memories of so many pages before it.
+    /// A drive that rests at time 0, behind memories of these sizes in pages.
     pub fn new(drive: Drive, options: TimeOptions, dram_pages: u32, nvm_pages: u32) -> TimedDrive {
         let ftl = drive.ftl();
         let slc = ftl.options().mapping.slc().map(|slc| (ftl.pool_blocks(), slc.blocks));
@@ -195,7 +195,7 @@ impl TimedDrive {
         }
     }
 
-    /// Whether a request is complete, arrives or passes the front end at this instant.
+    /// True if a request is complete, arrives or passes the front end at this instant.
     #[inline]
     fn goes_on(&self, is_closed: bool, next: Option<&Asked>) -> bool {
         let Engine { requests, flushes, now, .. } = &self.engine;
@@ -259,7 +259,7 @@ impl TimedDrive {
         }
     }
 
-    /// Decides the requests with which the front end is through, and lets the next ones in.
+    /// Decides the requests that the front end has finished, and lets the next ones in.
     fn pass_front<W: Workload>(&mut self, workload: &mut W) -> Result<(), W::Error> {
         loop {
             if let Some(request) = self.engine.requests.leave_front() {

@@ -60,7 +60,7 @@ pub(super) struct Engine {
     pub(super) updates: FxHashMap<u32, u32>,
     /// Of each pool, until when it is known to rest.
     pub(super) rests_until: Vec<u64>,
-    /// Whether what is issued is collection in the background.
+    /// True if the operations issued now are collection in the background.
     pub(super) is_background: bool,
     pub(super) totals: Totals,
     pub(super) record: Option<Vec<OperationRecord>>,
@@ -126,7 +126,7 @@ impl Engine {
         self.changed_channels.mark(channel);
     }
 
-    /// Whether a pool's dies have nothing to do, and for long enough only what was done in the background.
+    /// True if a pool's dies are idle, and for long enough had only work in the background.
     pub(super) fn has_rested(&mut self, dies: std::ops::Range<usize>, pool: u32) -> bool {
         let dies = &self.dies[dies];
         if !dies.iter().all(Die::is_idle) {
@@ -148,7 +148,7 @@ impl Engine {
         false
     }
 
-    /// How long the array works on an operation on this page; `from` is the page that a copy reads.
+    /// Array time of an operation on this page; `from` is the page that a copy reads.
     #[inline]
     pub(super) fn array_ns(&self, kind: OperationKind, block: u32, page: u32, from: u32) -> u64 {
         let times = &self.options.times;

@@ -127,7 +127,7 @@ impl Engine {
         self.record.as_mut().expect("operations are recorded").push(record);
     }
 
-    /// A program in flight, of which generation of its block it is.
+    /// Counts a program in flight, and returns the generation of its block.
     #[inline(always)]
     fn issue_program(&mut self, new: New) -> u32 {
         let generation = self.blocks.issue_program(new.block, new.page_in_block as u16);

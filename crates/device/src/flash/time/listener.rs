@@ -18,7 +18,7 @@ pub(super) struct HostPage {
     pub(super) releases: [u32; 2],
     /// Whether FLUSH waits for a program.
     pub(super) is_volatile: bool,
-    /// Whether a read is one for padding.
+    /// True for a read for padding.
     pub(super) is_padding: bool,
     /// The action of a memory that is over with a read.
     pub(super) action: u32,

@@ -65,12 +65,12 @@ pub(super) struct Slot {
     /// Whether a written page asked for it.
     pub(super) is_for_write: bool,
     pub(super) is_granted: bool,
-    /// Whether it is given back as soon as it is granted.
+    /// True if it is given back as soon as it is granted.
     pub(super) is_released: bool,
     pub(super) action: u32,
 }
 
-/// What is known of a page that is in a memory or on its way.
+/// The state of a page that is in a memory or on its way.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Page {
     pub(super) slots: [u32; 2],
@@ -125,7 +125,7 @@ impl Memories {
         action == NONE || self.actions[action].number != number
     }
 
-    /// Forgets a page of which nothing is left.
+    /// Forgets a page that is in neither memory.
     pub(super) fn forget_if_absent(&mut self, page: u32) {
         if let Some(entry) = self.pages.get(&page)
             && entry.slots == [NONE; 2]
@@ -135,12 +135,12 @@ impl Memories {
         }
     }
 
-    /// How many pages decisions have placed in a memory.
+    /// Pages that decisions have placed in a memory.
     pub(super) fn placed(&self, medium: Medium) -> u32 {
         self.placed[medium as usize]
     }
 
-    /// Whether decisions have placed a page in a memory.
+    /// True if decisions have placed a page in a memory.
     pub(super) fn has(&self, page: u32, medium: Medium) -> bool {
         self.pages.get(&page).is_some_and(|entry| entry.slots[medium as usize] != NONE)
     }

@@ -1,4 +1,4 @@
-//! What a die is asked to do.
+//! Operations of a die.
 
 use super::slab::NONE;
 use crate::flash::operations::Cause;
@@ -16,7 +16,7 @@ pub enum OperationKind {
     Copy,
 }
 
-/// What an operation is for.
+/// The purpose of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// A page of the host.
@@ -29,7 +29,7 @@ pub enum Role {
     Fold,
     /// A translation page that a request needs.
     Load,
-    /// A translation page that is read to be programmed anew.
+    /// A translation page that is read to be programmed again.
     Update,
     /// A translation page that is programmed with new entries.
     Translation,
@@ -58,9 +58,9 @@ pub(super) mod need {
     pub(crate) const CONTENT: u8 = 1;
     /// The translation of its page.
     pub(crate) const TRANSLATION: u8 = 2;
-    /// That nothing is read from its block or moved out of it any more.
+    /// Its block has no more reads or moves.
     pub(crate) const RELEASED: u8 = 4;
-    /// That its page has been copied.
+    /// Its page has been copied.
     pub(crate) const COPIED: u8 = 8;
 }
 
@@ -153,7 +153,7 @@ pub struct OperationRecord {
     pub page_in_block: Option<u32>,
     /// Whose page: the host's, or a translation page's number; none for an erase.
     pub page: Option<u32>,
-    /// Whether `page` is a translation page.
+    /// True if `page` is a translation page.
     pub is_translation: bool,
     /// When it was issued.
     pub issued_ns: u64,

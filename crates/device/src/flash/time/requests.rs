@@ -83,7 +83,7 @@ pub struct CompletedRequest {
     pub decided_ns: u64,
     /// When it was complete.
     pub end_ns: u64,
-    /// How long the page that was done last waited for a place in the buffer, or for content.
+    /// Time for which the page that was done last waited for a place in the buffer, or for content.
     pub buffer_wait_ns: u64,
     /// How long it waited while its die worked on collection.
     pub collection_wait_ns: u64,
@@ -107,7 +107,7 @@ impl CompletedRequest {
         self.decided_ns - self.accepted_ns
     }
 
-    /// What is no waiting.
+    /// The latency without its waits.
     pub fn service_ns(&self) -> u64 {
         let waited = self.buffer_wait_ns + self.collection_wait_ns + self.flash_wait_ns;
         self.end_ns - self.decided_ns - waited
@@ -159,7 +159,7 @@ pub(super) struct Requests {
     /// Those that wait for the front end, with how long each takes there, and the one that is in it.
     waiting: VecDeque<(u32, u64)>,
     current: u32,
-    /// Whether the front end is through with the current one.
+    /// True if the front end has finished the current one.
     pub(super) front_is_over: bool,
     pub(super) front_busy_ns: u64,
     /// Those whose last page is done.
@@ -209,13 +209,13 @@ impl Requests {
         self.waiting.push_back((id, front_ns));
     }
 
-    /// Whether the front end is through with a request, or free for one.
+    /// True if the front end has finished a request, or is free for one.
     #[inline]
     pub(super) fn front_moves(&self) -> bool {
         self.front_is_over || self.current == NONE && !self.waiting.is_empty()
     }
 
-    /// The request with which the front end is through, if there is one.
+    /// The request that the front end has finished, if there is one.
     pub(super) fn leave_front(&mut self) -> Option<u32> {
         if !std::mem::take(&mut self.front_is_over) {
             return None;
@@ -223,7 +223,7 @@ impl Requests {
         Some(std::mem::replace(&mut self.current, NONE))
     }
 
-    /// The next request enters the front end, if that is free. How long it takes there.
+    /// Lets the next request into the front end, if that is free, and returns its time there.
     pub(super) fn enter_front(&mut self) -> Option<u64> {
         if self.current != NONE {
             return None;

@@ -81,7 +81,7 @@ impl Engine {
         *chain = links.insert(Link { waiter, next: *chain });
     }
 
-    /// What a chain waited for has come.
+    /// Ends one wait of a chain.
     #[inline]
     pub(super) fn satisfy(&mut self, chain: u32) {
         if chain != NONE {

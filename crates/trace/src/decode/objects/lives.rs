@@ -22,7 +22,7 @@ struct Life {
     address: u64,
     /// The bytes of its blocks.
     room_bytes: u64,
-    /// The last nanosecond at which its content is good.
+    /// The last nanosecond of its lifetime.
     until_ns: u64,
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Named {
     fields: Fields,
     streams: Streams,
     stream: Vec<u8>,
-    /// Where objects are, if the requests are for some.
+    /// The columns of objects, if the requests are for objects.
     objects: Option<Objects>,
 }
 
@@ -464,7 +464,7 @@ fn hashed(number: u64, bytes: &[u8]) -> u64 {
     mixed ^ mixed >> 32
 }
 
-/// None, 0 and numbers below it are no lifetime.
+/// Without a number, and with one of 0 or less, there is no lifetime.
 fn lifetime_ns(field: &[u8], unit_ns: u64, column: usize) -> Result<u64, Fault> {
     match scan::time_ns(field, unit_ns) {
         _ if field.is_empty() => Ok(0),

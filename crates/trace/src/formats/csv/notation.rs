@@ -21,12 +21,12 @@ pub(super) struct Notation {
     pub(super) time: Option<Column>,
     /// The columns that tell streams apart, together.
     pub(super) stream: Vec<Column>,
-    /// How long the content of an object is good.
+    /// Lifetime of the content of an object.
     pub(super) lifetime: Option<Column>,
     pub(super) words: Words,
 }
 
-/// What a request is for.
+/// What a request addresses.
 #[derive(Debug, PartialEq)]
 pub(super) enum Addressed {
     /// Bytes from an address on.
@@ -199,7 +199,7 @@ impl Given {
         })
     }
 
-    /// What the requests are for, if what else is given fits it.
+    /// What requests address, if the other columns fit it.
     fn place(&mut self) -> Result<Addressed, String> {
         let place = match (self.address.take(), self.object.take()) {
             (Some(column), None) => Addressed::Bytes(column),

@@ -307,7 +307,7 @@ impl EventViewBuilder {
     /// others are files if they have an event that only files have.
     ///
     /// # Errors
-    /// [`TraceError::NoReference`] when there is no reference, [`TraceError::TooManyPages`] when
+    /// [`TraceError::NoReference`] without a reference, [`TraceError::TooManyPages`] when
     /// there are more than 2^29 pages, [`TraceError::TooMuchMemory`] when they take more than the limit.
     pub fn finish(mut self, kinds: &[ObjectKind]) -> Result<EventView, TraceError> {
         let page_bytes = 1_u64 << self.page_shift;
