@@ -1,8 +1,6 @@
 //! The columns of a study's rows, declared once: the struct that the engine fills is also what Python builds its
 //! tables from and what `docs/columns.md` says of them.
 
-mod tables;
-
 use serde::Serialize;
 
 /// What a column holds.
@@ -167,55 +165,3 @@ macro_rules! columns {
 }
 
 pub(crate) use columns;
-
-/// The columns of every table, by its name: that of its study, if these are the rows of the study.
-pub const TABLES: &[(&str, &[Column])] = &[
-    ("pages", crate::Row::COLUMNS),
-    ("pages gauges", tables::GAUGES),
-    ("pages situations", tables::SITUATIONS),
-    ("ssd", crate::SsdRow::COLUMNS),
-    ("ssd wear", tables::SSD_WEAR),
-    ("ssd classes", tables::SSD_CLASSES),
-    ("ssd moments", tables::SSD_MOMENTS),
-    ("ssd parts", tables::SSD_PARTS),
-    ("ssd sizes", tables::BUFFER_SIZES),
-    ("serve", crate::ServeRow::COLUMNS),
-    ("serve samples", tables::SERVE_SAMPLES),
-    ("translate", crate::TranslateRow::COLUMNS),
-    ("filecache", crate::FileCacheRow::COLUMNS),
-    ("break-even", crate::BreakEvenRow::COLUMNS),
-    ("pagecache", crate::PageCacheRow::COLUMNS),
-    ("tier", crate::TierRow::COLUMNS),
-    ("locality summary", tables::LOCALITY_SUMMARY),
-    ("locality ranks", tables::LOCALITY_RANKS),
-    ("locality inversions", tables::LOCALITY_INVERSIONS),
-    ("locality miss-curve", tables::LOCALITY_MISS_CURVE),
-    ("locality working-set", tables::LOCALITY_WORKING_SET),
-    ("locality recency", tables::LOCALITY_RECENCY),
-    ("locality intervals", tables::LOCALITY_INTERVALS),
-    ("locality window", tables::LOCALITY_WINDOW),
-    ("run", tables::RUN),
-    ("run samples", tables::RUN_SAMPLES),
-    ("run gauges", tables::RUN_GAUGES),
-    ("compare", tables::COMPARISON),
-    ("compare samples", tables::COMPARISON_SAMPLES),
-];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_column_has_a_name_of_its_own_and_says_what_it_means() {
-        for (table, columns) in TABLES {
-            for (position, column) in columns.iter().enumerate() {
-                let others = &columns[..position];
-                assert!(
-                    others.iter().all(|other| other.name != column.name),
-                    "{table}: {column:?}"
-                );
-                assert!(column.doc.trim_end().ends_with('.'), "{table}: {column:?}");
-            }
-        }
-    }
-}

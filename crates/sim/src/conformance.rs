@@ -4,7 +4,8 @@ use clockhand_conformance::{Conformance, RATIO, Subject, check};
 use clockhand_policy::catalog::{Kind, PolicySpec, Size, Visitor};
 use clockhand_policy::parameters::SettingsError;
 
-use crate::{Progress, SimError};
+use crate::error::SimError;
+use clockhand_trace::progress::Progress;
 
 struct Named<'a>(&'a PolicySpec);
 

@@ -6,7 +6,11 @@ use clockhand_policy::buffer::catalog::{self as buffer_catalog, BUFFERS, BufferS
 use clockhand_policy::catalog::{self, CATALOG, Entry, Kind, PolicySpec};
 use clockhand_policy::parameters::{Parameter, SettingsError, name_and_settings};
 
-use crate::{Effort, SimError};
+mod effort;
+
+pub use effort::Effort;
+
+use crate::error::SimError;
 
 /// Finds a policy that stands in no catalog, by its name.
 pub type FindOwn = fn(&str) -> Result<Option<&'static Entry>, SimError>;

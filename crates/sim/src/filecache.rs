@@ -17,13 +17,12 @@ mod insert;
 mod options;
 mod prices;
 mod row;
-mod sketch;
 mod study;
 
 use clockhand_device::Device;
 use clockhand_policy::catalog::PolicySpec;
 use clockhand_quantity::{Text, option};
-use clockhand_trace::{Folding, PageView};
+use clockhand_trace::{Folding, PageView, TraceInput};
 
 pub use admission::{AdmissionRule, SecondTouch};
 pub use capacity::Capacity;
@@ -33,13 +32,16 @@ pub use insert::Insert;
 pub use options::FileCacheOptions;
 use prices::Prices;
 pub use row::{BreakEvenRow, FileCacheRow};
-pub(crate) use sketch::{Sketch, block_key};
 use study::FileCacheStudy;
 
+use crate::contestant::Contestant;
+use crate::error::SimError;
 use crate::intervals::{Intervals, Rows};
+use crate::read_trace::ReadTrace;
+use crate::sketch::block_key;
 use crate::study::{Cells, Selection, check_given, run_study};
 use crate::views::folding_for;
-use crate::{Contestant, Progress, ReadTrace, SimError, TraceInput};
+use clockhand_trace::progress::Progress;
 
 /// What to run. Rows come in the order trace, block size, capacity, policy, admission, device, reading of what inserting a
 /// block takes, each as given, duplicates kept. The bound has one for all admissions.
@@ -336,5 +338,5 @@ fn block_keys(view: &PageView) -> Vec<u64> {
         let index = streams.binary_search(&stream).expect("every stream has blocks");
         positions[index] as u32
     };
-    keys.iter().map(|&(stream, block)| sketch::block_key(of_stream(stream), block)).collect()
+    keys.iter().map(|&(stream, block)| block_key(of_stream(stream), block)).collect()
 }

@@ -11,7 +11,8 @@ pub(crate) use arrivals::{Arrivals, ArrivalsAtSizes};
 pub use notes::Rows;
 pub(crate) use notes::{Cut, Cuts, Grows, IntervalRow, Noted, Notes, Part, grows};
 
-use crate::{MemorySize, SimError};
+use crate::error::SimError;
+use crate::memory_size::MemorySize;
 use clockhand_quantity::{Text, option};
 
 /// Length of a part of a trace, in references or in time.

@@ -10,7 +10,7 @@ use clockhand_trace::{
     Op, OptionalColumns, Request, TraceWriter, WriteOptions, find_target, target_of_path,
 };
 
-use crate::SimError;
+use crate::error::SimError;
 
 /// Requests that go to the file together.
 const BATCH_REQUESTS: usize = 1 << 12;

@@ -30,6 +30,8 @@
 //! # Ok::<(), clockhand_sim::SimError>(())
 //! ```
 
+mod catalog;
+mod chunk;
 mod columns;
 mod conformance;
 mod contestant;
@@ -45,9 +47,11 @@ mod options;
 mod pagecache;
 mod pages;
 mod pricing;
+mod read_trace;
 mod reading;
 mod replay;
 mod sample;
+mod sketch;
 mod ssd;
 mod stack_distance;
 mod study;
@@ -56,12 +60,13 @@ mod translate;
 mod views;
 mod watch;
 
+pub use catalog::{Grid, OPTIONS, TABLES};
 pub use clockhand_conformance::{BrokenRule, Conformance, KeptRule};
 pub use clockhand_trace::progress::{Phase, Progress};
 pub use clockhand_trace::{RequestTable, TraceInput};
-pub use columns::{Column, ColumnKind, TABLES};
+pub use columns::{Column, ColumnKind};
 pub use conformance::check_policy;
-pub use contestant::{Contestant, EndOfBracket, FindOwn, parse_buffer};
+pub use contestant::{Contestant, Effort, EndOfBracket, FindOwn, parse_buffer};
 pub use error::SimError;
 pub use filecache::{
     AdmissionRule, BlockCosts, BreakEvenRow, Capacity, FileCacheCosts, FileCacheExperiment,
@@ -77,19 +82,22 @@ pub use locality::{
 };
 pub use memory_size::{MemorySize, parse_page_bytes};
 pub use numbers::NUMBERS_VERSION;
-pub use options::{Domain, OPTIONS, StudyOption};
+pub use options::{Domain, StudyOption, choose};
 pub use pagecache::{
     FileReadAhead, FirstTouch, FlushUnit, Flusher, PageCacheCounts, PageCacheExperiment,
     PageCacheOptions, PageCacheOutcome, PageCacheRow, PageCacheSettings, ReadAhead, ZeroClean,
     check_pagecache, run_pagecache, run_pagecache_cells,
 };
 pub use pages::{
-    Bound, Effort, Experiment, FinishedCell, HeldTrace, HeldTraces, KEY_COLUMNS, Observation,
-    Outcome, PagesOptions, PagesSample, Plan, Reading, Row, choose, key_options, plan_cells,
-    simulate, simulate_cells,
+    Bound, Experiment, FinishedCell, HeldTrace, HeldTraces, KEY_COLUMNS, Observation, Outcome,
+    PagesOptions, PagesSample, Plan, Reading, Row, key_options, plan_cells, simulate,
+    simulate_cells,
 };
+pub use read_trace::ReadTrace;
 pub use reading::ReadingOptions;
-pub use replay::{Bits, Counts, GaugeSample, ReplayOptions, WriteMiss};
+pub use replay::{
+    Bits, Counts, GaugeSample, Listed, ListedKind, ReplayOptions, WatchedStep, WriteMiss,
+};
 pub use sample::Sample;
 pub use ssd::{
     AddressMap, AskedOfDrive, AskedPage, BufferCourse, BufferList, BufferStep, BufferedBlock,
@@ -97,7 +105,7 @@ pub use ssd::{
     SsdExperiment, SsdOptions, SsdOutcome, SsdRow, SsdTiming, StepEvent, TimeDetail, TimedArrivals,
     Waits, WatchedBuffers, WorkOfDrive, check_ssd, run_ssd, run_ssd_cells, watch_buffers,
 };
-pub use study::{Cells, Columns, Given, Grid, OneCell, PlannedCell, ReadTrace, Selection};
+pub use study::{Cells, Columns, Given, OneCell, PlannedCell, Selection};
 pub use tier::{
     Contender, MigrationLimit, PromotionRule, Sight, TierCourse, TierExperiment, TierMemory,
     TierOptions, TierOutcome, TierResult, TierRow, check_tier, run_tier, run_tier_cells,
@@ -107,4 +115,4 @@ pub use translate::{
     TranslateOutcome, TranslateRow, TranslationTimes, check_translate, run_translate,
     run_translate_cells,
 };
-pub use watch::{Course, Listed, ListedKind, Watched, WatchedStep, Watching, watch};
+pub use watch::{Course, Watched, Watching, watch};

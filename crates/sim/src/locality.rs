@@ -18,13 +18,16 @@ mod write_frequency;
 
 use clockhand_device::{Device, PageCost};
 use clockhand_quantity::{Text, option};
-use clockhand_trace::{Folding, Numbering, PageView, PageViewBuilder};
+use clockhand_trace::{Folding, Numbering, PageView, PageViewBuilder, TraceInput};
 
+use crate::chunk::CHUNK_RECORDS;
+use crate::error::SimError;
 use crate::intervals::{ArrivalsAtSizes, Intervals};
+use crate::read_trace::ReadTrace;
 use crate::sample::Sample;
 use crate::stack_distance::{LOOK_AHEAD_RECORDS, LruCounts};
 use crate::study::threads;
-use crate::{Phase, Progress, ReadTrace, SimError, TraceInput};
+use clockhand_trace::progress::{Phase, Progress};
 
 pub use intervals::LocalityInterval;
 pub use inversion::InvertedRange;
@@ -306,9 +309,6 @@ fn if_wanted<T: Default>(
 ) -> Result<T, SimError> {
     if is_wanted { analyze() } else { Ok(T::default()) }
 }
-
-/// Records between two checks for a cancellation.
-const CHUNK_RECORDS: usize = 1 << 18;
 
 /// Hands every reference, as page and whether it writes, to `take`; stops when the run is cancelled.
 ///

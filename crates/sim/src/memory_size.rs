@@ -5,7 +5,7 @@ use std::fmt;
 
 use clockhand_trace::{bytes_text, bytes_with_unit, size_bytes};
 
-use crate::SimError;
+use crate::error::SimError;
 
 /// A memory size as the user gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use clockhand_trace::{Drop, PageView, Record, ScratchColumn};
 
-use crate::replay::CHUNK_RECORDS;
-use crate::{Progress, SimError};
+use crate::chunk::CHUNK_RECORDS;
+use crate::error::SimError;
+use clockhand_trace::progress::Progress;
 
 /// No other record of this page follows.
 pub(crate) const NEVER: u32 = u32::MAX;

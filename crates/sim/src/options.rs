@@ -1,7 +1,11 @@
 //! The options of a study, declared once: the struct that the engine takes is also what the command's help, the signatures
 //! and texts of Python's functions and the keys of experiments are made of.
 
+use clockhand_policy::parameters::one_of;
+use clockhand_quantity::option;
 use serde::Serialize;
+
+use crate::error::SimError;
 
 /// What an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -186,8 +190,8 @@ macro_rules! options {
 
         impl $options {
             /// From where counts are taken, and whether for each interval too.
-            pub(crate) fn intervals(&self) -> Result<$crate::Intervals, $crate::SimError> {
-                $crate::Intervals::parse(self.warm_up.as_deref(), self.every.as_deref())
+            pub(crate) fn intervals(&self) -> Result<$crate::intervals::Intervals, $crate::error::SimError> {
+                $crate::intervals::Intervals::parse(self.warm_up.as_deref(), self.every.as_deref())
             }
         }
     };
@@ -245,51 +249,22 @@ macro_rules! options {
 
 pub(crate) use options;
 
-/// The options of every study, by the name of the study, and those of reading traces.
-pub const OPTIONS: &[(&str, &[StudyOption])] = &[
-    ("pages", crate::PagesOptions::OPTIONS),
-    ("ssd", crate::SsdOptions::OPTIONS),
-    ("translate", crate::TranslateOptions::OPTIONS),
-    ("filecache", crate::FileCacheOptions::OPTIONS),
-    ("pagecache", crate::PageCacheSettings::OPTIONS),
-    ("tier", crate::TierOptions::OPTIONS),
-    ("locality", crate::LocalityOptions::OPTIONS),
-    ("reading", crate::ReadingOptions::OPTIONS),
-];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_option_has_a_name_of_its_own_and_says_what_it_means() {
-        for (study, options) in OPTIONS {
-            for (position, option) in options.iter().enumerate() {
-                let others = &options[..position];
-                assert!(
-                    others.iter().all(|other| other.name != option.name),
-                    "{study}: {option:?}"
-                );
-                assert!(option.help.trim_end().ends_with('.'), "{study}: {option:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_default_is_in_the_domain_of_its_option() {
-        for (study, options) in OPTIONS {
-            for option in *options {
-                let Some(default) = option.default else { continue };
-                let fits = match option.domain {
-                    Domain::Word { words } => words.contains(&default),
-                    Domain::Whole { least, most } => {
-                        default.parse().is_ok_and(|value| (least..=most).contains(&value))
-                    }
-                    Domain::Flag => false,
-                    _ => true,
-                };
-                assert!(fits, "{study}: {option:?}");
-            }
-        }
-    }
+/// One of some words, of the option of this name.
+///
+/// # Errors
+///
+/// It is none of them.
+pub fn choose<T: Copy, const N: usize>(
+    name: &'static str,
+    word: &str,
+    choices: [(&str, T); N],
+) -> Result<T, SimError> {
+    let chosen = choices.iter().find(|(choice, _)| *choice == word);
+    chosen.map(|&(_, value)| value).ok_or_else(|| {
+        let words = choices.map(|(choice, _)| choice);
+        SimError::usage(
+            option(name) + format!(" {word:?} is unknown"),
+            format!("give {}", one_of(&words)),
+        )
+    })
 }

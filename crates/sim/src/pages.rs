@@ -15,27 +15,27 @@ use clockhand_quantity::{Text, option};
 use std::num::NonZeroU64;
 
 use clockhand_policy::catalog::{Kind, PolicySpec};
-use clockhand_trace::{Folding, Numbering, PageView};
+use clockhand_trace::{Folding, Numbering, PageView, TraceInput};
 
 pub use bound::Bound;
-pub use bracket::Effort;
 pub use held::{HeldTrace, HeldTraces, Reading};
-pub use options::{PagesOptions, choose};
+pub use options::PagesOptions;
 pub use plan::{KEY_COLUMNS, Plan, key_options, plan_cells};
 pub use row::Row;
 pub use run::{FinishedCell, Outcome, simulate, simulate_cells};
 pub use sampled::PagesSample;
 
-use crate::contestant::kind_word;
+use crate::contestant::{Contestant, Effort, kind_word};
+use crate::error::SimError;
 use crate::intervals::{Intervals, Part};
 use crate::io_log::{IoLog, check_one_cell};
-use crate::memory_size::check_reserve;
+use crate::memory_size::{MemorySize, check_reserve};
 use crate::pricing::Pricing;
-use crate::replay::{Cell, PageLog};
+use crate::replay::{Cell, Counts, PageLog, ReplayOptions};
 use crate::stack_distance::{LRU, LruCounts, PASS_REPLAYS};
 use crate::study::{Cells, Study, check_given};
 use crate::views::{Views, Wanted, folding_for, foldings, numbering, read_at};
-use crate::{Contestant, Counts, MemorySize, Progress, ReplayOptions, SimError, TraceInput};
+use clockhand_trace::progress::Progress;
 use row::RowsOf;
 
 /// What to simulate. Rows come in the order trace, memory size, policy, each as given, duplicates kept.

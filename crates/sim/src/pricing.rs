@@ -3,7 +3,7 @@
 use clockhand_device::{Device, Exact, PageCost};
 use clockhand_policy::{Ratio, RatioError};
 
-use crate::SimError;
+use crate::error::SimError;
 
 /// A device, and what it means for pages of one size.
 pub(crate) struct Pricing {

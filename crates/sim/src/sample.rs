@@ -4,7 +4,7 @@
 use clockhand_quantity::option;
 use std::fmt;
 
-use crate::SimError;
+use crate::error::SimError;
 
 /// Which pages are followed.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -25,7 +25,7 @@ mod timed;
 mod watch;
 
 use clockhand_policy::buffer::catalog::{BufferSpec, ResolvedBuffer};
-use clockhand_trace::TraceError;
+use clockhand_trace::{TraceError, TraceInput};
 
 use aged_ssd::{AgedSsd, check_timing};
 pub use course::Repeat;
@@ -46,9 +46,11 @@ pub use watch::{
     StepEvent, WatchedBuffers, WorkOfDrive, watch_buffers,
 };
 
+use crate::error::SimError;
 use crate::intervals::{Part, Rows};
-use crate::study::{Cells, ReadTrace, Selection, Study, check_given, run_study};
-use crate::{Progress, SimError, TraceInput};
+use crate::read_trace::ReadTrace;
+use crate::study::{Cells, Selection, Study, check_given, run_study};
+use clockhand_trace::progress::Progress;
 
 /// Runs an experiment.
 ///

@@ -8,7 +8,10 @@
 
 use clockhand_trace::{PageView, Record};
 
-use crate::{Counts, Progress, ReplayOptions, SimError, WriteMiss};
+use crate::chunk::CHUNK_RECORDS;
+use crate::error::SimError;
+use crate::replay::{Counts, ReplayOptions, WriteMiss};
+use clockhand_trace::progress::Progress;
 
 /// The policy whose counts at all memory sizes come from one pass.
 pub(crate) const LRU: &str = "lru";
@@ -240,8 +243,6 @@ impl LruCounts {
     }
 }
 
-/// Records between two checks for a cancellation.
-const CHUNK_RECORDS: usize = 1 << 18;
 /// The page is clean.
 const CLEAN: u32 = 0;
 

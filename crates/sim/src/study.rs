@@ -14,17 +14,18 @@ mod room;
 use std::sync::OnceLock;
 
 use clockhand_quantity::Text;
-use clockhand_trace::ReadReport;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 use ahead::Beside;
 pub(crate) use ahead::{ahead, unless_too_large};
 pub(crate) use plan::Files;
-pub use plan::{Cells, Columns, Given, Grid, OneCell, PlannedCell};
+pub use plan::{Cells, Columns, Given, OneCell, PlannedCell};
 use room::Room;
 
-use crate::{Phase, Progress, SimError, TraceInput};
+use crate::error::SimError;
+use clockhand_trace::TraceInput;
+use clockhand_trace::progress::{Phase, Progress};
 
 /// One question asked of traces. Its constructor checks everything that can be checked before a trace is read.
 pub(crate) trait Study: Sync {
@@ -274,25 +275,6 @@ pub(crate) fn check_given<T>(
         true => Err(SimError::usage(format!("no {what} is given"), Text::from("add ") + example)),
         false => Ok(()),
     }
-}
-
-/// The facts that reading a trace has found.
-#[derive(Clone, Debug)]
-pub struct ReadTrace {
-    /// What the rows of the result call it.
-    pub name: String,
-    /// Format, skipped lines, labels, hash.
-    pub report: ReadReport,
-    /// Page references.
-    pub references: u64,
-    /// Page references that read.
-    pub read_references: u64,
-    /// Page references that write.
-    pub write_references: u64,
-    /// Distinct pages.
-    pub footprint_pages: u32,
-    /// Distinct pages that were written.
-    pub dirty_footprint_pages: u32,
 }
 
 #[cfg(test)]

@@ -34,10 +34,14 @@ pub use promotion::PromotionRule;
 pub use row::TierRow;
 use study::TierStudy;
 
-use crate::contestant::explained;
+use crate::contestant::{Contestant, explained};
+use crate::error::SimError;
 use crate::intervals::{Intervals, Rows};
+use crate::memory_size::MemorySize;
+use crate::read_trace::ReadTrace;
 use crate::study::{Cells, Columns, Selection, run_study};
-use crate::{Contestant, MemorySize, Progress, ReadTrace, SimError, TraceInput};
+use clockhand_trace::TraceInput;
+use clockhand_trace::progress::Progress;
 
 /// How large a tier is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,12 +9,15 @@ use clockhand_policy::catalog::{Kind, ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
 use clockhand_trace::{
     Batch, Event, Folding, Numbering, PageCounts, PageView, PageViewBuilder, ReadReport, Request,
-    TraceError,
+    TraceError, TraceInput,
 };
 
+use crate::contestant::Contestant;
+use crate::error::SimError;
 use crate::intervals::{Arrivals, ArrivalsAtSizes, Cuts, Intervals};
 use crate::next_use::NextUse;
-use crate::{Contestant, Progress, ReadTrace, SimError, TraceInput};
+use crate::read_trace::ReadTrace;
+use clockhand_trace::progress::Progress;
 
 /// The period of a policy, if it wants ticks.
 struct PeriodOf;

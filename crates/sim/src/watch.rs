@@ -4,14 +4,15 @@
 use clockhand_device::{Device, PageCost};
 use clockhand_policy::catalog::{Kind, PolicySpec};
 use clockhand_quantity::{Text, option};
-use clockhand_trace::Folding;
+use clockhand_trace::{Folding, TraceInput};
 
+use crate::error::SimError;
 use crate::pricing::Pricing;
-use crate::replay::Cell;
-pub use crate::replay::{Listed, ListedKind, WatchedStep};
-use crate::study::{ReadTrace, check_given};
+use crate::read_trace::ReadTrace;
+use crate::replay::{Bits, Cell, Counts, ReplayOptions, WatchedStep, WriteMiss};
+use crate::study::check_given;
 use crate::views::{Views, read};
-use crate::{Bits, Counts, Phase, Progress, ReplayOptions, SimError, TraceInput, WriteMiss};
+use clockhand_trace::progress::{Phase, Progress};
 
 /// What is to be watched.
 #[derive(Clone, Debug)]

@@ -5,9 +5,9 @@ use clockhand_policy::page::PagePolicy;
 use clockhand_policy::{Frames, Memory, Op, PageId};
 
 use super::history::History;
-use super::sketch::Sketch;
-use crate::SimError;
+use crate::error::SimError;
 use crate::replay::Admission;
+use crate::sketch::Sketch;
 
 /// A rule of admission, as a cell of the grid has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -8,7 +8,7 @@ use num_traits::{ToPrimitive, Zero};
 
 use super::cost::BlockCosts;
 use super::future::Future;
-use crate::SimError;
+use crate::error::SimError;
 
 /// The bound of one trace and capacity; computed once, then priced.
 pub(super) struct Bound<'a> {

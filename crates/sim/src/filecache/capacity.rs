@@ -1,6 +1,7 @@
 //! How large a file cache is: in blocks, in bytes, or as a share of what the trace touches.
 
-use crate::{MemorySize, SimError};
+use crate::error::SimError;
+use crate::memory_size::MemorySize;
 use clockhand_quantity::option;
 
 /// A capacity as the user gave it.

@@ -11,7 +11,8 @@ use num_traits::{One, ToPrimitive, Zero};
 
 use super::asked::Asked;
 use super::insert::Insert;
-use crate::{Counts, SimError};
+use crate::error::SimError;
+use crate::replay::Counts;
 
 /// What writes cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -9,16 +9,17 @@ use clockhand_policy::Op;
 use clockhand_trace::{PageView, SharedRequests};
 
 use super::asked::{Asked, Requests};
+use crate::chunk::CHUNK_RECORDS;
+use crate::error::SimError;
 use crate::next_use::NEVER;
-use crate::{Counts, Progress, SimError};
+use crate::replay::Counts;
+use clockhand_trace::progress::Progress;
 
 /// Limit of passes: a pass strikes out stays that are too short, and the next one goes on without
 /// them.
 const PASSES_MAX: u32 = 16;
 /// Ends that have passed are cleared away once this many more of them are stored than open ones.
 const HEAP_SLACK: usize = 1024;
-/// Records between two checks for a cancellation.
-const CHUNK_RECORDS: usize = 1 << 18;
 
 /// A bit for each record.
 #[derive(Clone, Debug)]

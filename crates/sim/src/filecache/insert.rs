@@ -7,7 +7,7 @@ use num_rational::BigRational;
 use num_traits::One;
 
 use super::cost::rational;
-use crate::SimError;
+use crate::error::SimError;
 
 /// A reading of what inserting a block takes.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]

@@ -4,10 +4,12 @@ use super::{
     AdmissionRule, Capacity, FileCacheCosts, FileCacheExperiment, Insert, SecondTouch, Writes,
     parse_stack_share,
 };
-use crate::options::{Domain, options};
-use crate::pages::choose;
-use crate::{Contestant, SimError, TraceInput, parse_page_bytes};
+use crate::contestant::Contestant;
+use crate::error::SimError;
+use crate::memory_size::parse_page_bytes;
+use crate::options::{Domain, choose, options};
 use clockhand_quantity::option;
+use clockhand_trace::TraceInput;
 
 options! {
     /// Options of `filecache`, beside traces and threads.

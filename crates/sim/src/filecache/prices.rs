@@ -4,7 +4,7 @@ use clockhand_device::Device;
 use clockhand_policy::Ratio;
 
 use super::cost::{BlockCosts, FileCacheCosts};
-use crate::SimError;
+use crate::error::SimError;
 use crate::pricing::Pricing;
 
 /// What all devices cost at all block sizes.

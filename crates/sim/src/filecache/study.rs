@@ -4,7 +4,7 @@ mod rows;
 
 use clockhand_device::Joined;
 use clockhand_policy::catalog::{Kind, PolicySpec, ResolvedPolicy};
-use clockhand_trace::{Folding, Numbering, ReadReport, SharedRequests};
+use clockhand_trace::{Folding, Numbering, SharedRequests, TraceInput};
 use rustc_hash::FxHashMap;
 
 use super::admission::{AdmissionRule, Selective};
@@ -14,12 +14,14 @@ use super::cost::{Writes, rounded};
 use super::future::Future;
 use super::prices::{PricedDevice, Prices};
 use super::{Caching, FileCacheExperiment, FileCacheRow, block_keys};
+use crate::error::SimError;
 use crate::intervals::{Cuts, Noted, Notes, Part, Rows};
-use crate::replay::{Cell, Everything, first_op};
+use crate::replay::{Cell, Counts, Everything, ReplayOptions, first_op};
 use crate::stack_distance::{LRU, LruCounts, PASS_REPLAYS};
 use crate::study::{Cells, Study};
 use crate::views::{Views, Wanted, folding_for, read_at, read_with_requests};
-use crate::{Counts, Progress, ReplayOptions, SimError, TraceInput};
+use clockhand_trace::progress::Progress;
+use rows::note_events;
 
 /// A trace at one block size.
 pub(super) struct AtSize {
@@ -172,26 +174,6 @@ impl<'a> Study for FileCacheStudy<'a> {
         Ok(task.iter().map(rows).collect())
     }
 }
-
-/// Says which events that are no requests a cache heeds, and which are left out.
-fn note_events(report: &ReadReport) -> Option<String> {
-    let is_heeded = |&&(what, _): &&(&str, u64)| HEEDED.contains(&what);
-    let means_nothing = |what: &str| what == "lengths of files";
-    let listed = |events: Vec<&(&str, u64)>| -> String {
-        let counts = events.into_iter().map(|(what, count)| format!("{what} ({count})"));
-        counts.collect::<Vec<_>>().join(", ")
-    };
-    let heeded = listed(report.events.iter().filter(is_heeded).collect());
-    let is_left_out = |event: &&(&str, u64)| !is_heeded(event) && !means_nothing(event.0);
-    let left_out = listed(report.events.iter().filter(is_left_out).collect());
-    let heeded = (!heeded.is_empty()).then(|| format!("blocks leave unwritten by {heeded}"));
-    let left_out = (!left_out.is_empty()).then(|| format!("left out by a file cache: {left_out}"));
-    let notes: Vec<String> = heeded.into_iter().chain(left_out).collect();
-    (!notes.is_empty()).then(|| notes.join("; "))
-}
-
-/// Events that end the content of blocks.
-const HEEDED: [&str; 3] = ["discards", "deletions", "truncations"];
 
 /// Only a pass has cells of several capacities.
 fn is_pass(task: &[&FileCacheCell<'_>]) -> bool {

@@ -3,7 +3,7 @@
 use clockhand_device::Joined;
 use clockhand_trace::Record;
 
-use crate::ReadTrace;
+use crate::read_trace::ReadTrace;
 
 /// Counts that only grow, so that an interval has what they grew by.
 pub(crate) trait Grows: Clone + Default {

@@ -1,6 +1,6 @@
 //! What LRU misses and writes back at every memory size, without simulating any.
 
-use crate::ReplayOptions;
+use crate::replay::ReplayOptions;
 use crate::stack_distance::LruCounts;
 
 /// LRU at several memory sizes; entry `i` of each column belongs to the same size.

@@ -4,9 +4,11 @@ use clockhand_device::Device;
 use clockhand_quantity::{Text, option};
 
 use super::{LocalityStudy, Repeats, Ties, Wanted};
+use crate::error::SimError;
+use crate::memory_size::parse_page_bytes;
 use crate::options::{Domain, options};
 use crate::sample::Sample;
-use crate::{SimError, TraceInput, parse_page_bytes};
+use clockhand_trace::TraceInput;
 
 /// The sample of `--sample auto`: it takes hardly longer than 1 % of the pages, with a third of the
 /// error.

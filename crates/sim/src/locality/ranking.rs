@@ -4,8 +4,9 @@ use clockhand_trace::PageView;
 
 use super::inversion::{InvertedRange, inverted_ranges};
 use super::{Kind, for_each_reference};
+use crate::error::SimError;
 use crate::stack_distance::{LruCounts, LruStack};
-use crate::{Progress, SimError};
+use clockhand_trace::progress::Progress;
 
 /// How many references of one kind went to the page at each rank of a list of that kind.
 ///

@@ -3,7 +3,7 @@
 use clockhand_quantity::option;
 use clockhand_trace::{Op, PageView, PageViewBuilder, Record, Request};
 
-use crate::SimError;
+use crate::error::SimError;
 
 /// How consecutive references to one page count.
 ///

@@ -19,8 +19,10 @@ use clockhand_quantity::option;
 use clockhand_trace::{Op, TraceError};
 
 use super::{LocalityStudy, MissCurve};
+use crate::error::SimError;
+use crate::read_trace::ReadTrace;
 use crate::sample::{Sample, page_hash};
-use crate::{Progress, ReadTrace, SimError};
+use clockhand_trace::progress::Progress;
 use follower::Follower;
 
 /// What was followed.

@@ -9,16 +9,19 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use clockhand_device::{Device, PageCost};
-use clockhand_trace::PageView;
+use clockhand_trace::{PageView, TraceInput};
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed, ToPrimitive, Zero};
 
-use super::{CHUNK_RECORDS, Repeats, for_each_reference, read};
+use super::{Repeats, for_each_reference, read};
+use crate::chunk::CHUNK_RECORDS;
+use crate::error::SimError;
 use crate::intervals::ArrivalsAtSizes;
 use crate::memory_size::MemorySize;
+use crate::read_trace::ReadTrace;
 use crate::stack_distance::LruStack;
-use crate::{Phase, Progress, ReadTrace, SimError, TraceInput};
+use clockhand_trace::progress::{Phase, Progress};
 
 /// What to study.
 #[derive(Clone, Debug)]

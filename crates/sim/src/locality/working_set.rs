@@ -3,7 +3,8 @@
 use clockhand_trace::PageView;
 
 use super::{Kind, for_each_reference};
-use crate::{Progress, SimError};
+use crate::error::SimError;
+use clockhand_trace::progress::Progress;
 
 /// Windows within each doubling.
 const WINDOWS_PER_OCTAVE: u64 = 8;

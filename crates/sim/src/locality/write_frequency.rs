@@ -5,7 +5,8 @@ use clockhand_trace::PageView;
 
 use super::ranking::Ranking;
 use super::{Kind, for_each_reference};
-use crate::{Progress, SimError};
+use crate::error::SimError;
+use clockhand_trace::progress::Progress;
 
 /// The ranking of pages with equally many writes so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

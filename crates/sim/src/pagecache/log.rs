@@ -6,7 +6,7 @@ use clockhand_trace::{EventView, Op};
 
 use super::replay::{Fill, Happened, Watch};
 use super::swap_slots::SwapSlots;
-use crate::SimError;
+use crate::error::SimError;
 use crate::io_log::IoLog;
 
 /// The devices of a log.

@@ -3,7 +3,7 @@
 use clockhand_policy::Ratio;
 use clockhand_quantity::{Text, option};
 
-use crate::SimError;
+use crate::error::SimError;
 
 /// What the first reference to anonymous memory reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

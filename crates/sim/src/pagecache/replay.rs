@@ -3,130 +3,32 @@
 //! The loop is compiled for each policy. A hit does little more than in `simulate`: what becomes dirty is looked at on
 //! the first write only, and everything else happens on misses and between references.
 
+mod ahead;
 mod between;
+mod cell;
 mod clock;
 mod feed;
 mod watch;
 
-use clockhand_policy::catalog::{ResolvedPolicy, Size, Visitor};
-use clockhand_policy::page::{
-    AccessDriven, BitDriven, Cause, Fault, Offline, PageKind, PagePolicy,
-};
+use clockhand_policy::page::{Cause, Fault, PageKind, PagePolicy};
 use clockhand_policy::{Frame, Frames, Memory, PageId, Step};
 use clockhand_trace::{EventView, Reference};
 
 use super::counts::PageCacheCounts;
 use super::dirty_files::DirtyFiles;
-use super::future::Future;
-use super::options::{FirstTouch, PageCacheOptions, ZeroClean};
+use super::options::{FirstTouch, ZeroClean};
 use super::read_ahead::FileWindows;
 use super::swap_slots::SwapSlots;
-use crate::intervals::{Cuts, Noted, Notes};
-use crate::replay::chunk_done;
-use crate::{Progress, SimError};
+use crate::chunk::chunk_done;
+use crate::error::SimError;
+use crate::intervals::Notes;
+pub(super) use cell::Cell;
 use clock::Clock;
-use feed::{ByAccess, ByBits, ByFuture, Feed, op};
-use watch::Unwatched;
+use feed::{Feed, op};
 pub(super) use watch::{Fill, Happened, Watch};
 
 /// References between two checks of the progress clock and for a cancellation.
 const CHUNK_REFERENCES: usize = 1 << 18;
-
-/// One cell: a trace, the future for offline policies, and how to replay.
-#[derive(Clone, Copy)]
-pub(super) struct Cell<'a> {
-    pub view: &'a EventView,
-    pub future: Option<&'a Future>,
-    pub frames: u32,
-    pub options: PageCacheOptions,
-    /// The places where counters are read.
-    pub cuts: &'a Cuts,
-    pub progress: &'a Progress,
-}
-
-impl Cell<'_> {
-    /// Replays the trace under `policy`.
-    pub(super) fn replay(
-        self,
-        policy: &ResolvedPolicy,
-    ) -> Result<Noted<PageCacheCounts>, SimError> {
-        self.watched(policy, Unwatched).map(|(noted, Unwatched)| noted)
-    }
-
-    /// As [`Cell::replay`], and shows every step. More frames than pages change nothing, so that a cell costs no more memory
-    /// than its pages.
-    pub(super) fn watched<W: Watch>(
-        self,
-        policy: &ResolvedPolicy,
-        watch: W,
-    ) -> Result<(Noted<PageCacheCounts>, W), SimError> {
-        let pages = self.view.page_keys().len() as u32;
-        let size = Size { frames: self.frames.min(pages), pages };
-        policy.build(size, CellVisitor { cell: self, size, watch })
-    }
-}
-
-struct CellVisitor<'a, W> {
-    cell: Cell<'a>,
-    size: Size,
-    watch: W,
-}
-
-impl<W: Watch> CellVisitor<'_, W> {
-    fn run<P: PagePolicy, T: Feed<P>>(
-        self,
-        policy: P,
-        feed: T,
-    ) -> Result<(Noted<PageCacheCounts>, W), SimError> {
-        let CellVisitor { cell, size, watch } = self;
-        let view = cell.view;
-        let pages = view.page_keys().len();
-        let (file, swap) = (cell.options.read_ahead.file, cell.options.read_ahead.swap_slots);
-        let callers = view.callers().iter().filter(|&&caller| caller != EventView::NO_CALLER);
-        let callers = callers.max().map_or(0, |&caller| caller as usize + 1);
-        let reads_ahead = file.is_some() || swap.is_some();
-        let mut replay = Replay {
-            memory: Memory::new(size.frames, size.pages, policy),
-            feed,
-            watch,
-            cell,
-            counts: PageCacheCounts::default(),
-            dirty_files: view.has_files().then(|| DirtyFiles::new(pages, view.objects())),
-            slots: swap.map(|_| SwapSlots::new(pages)),
-            windows: file.map(|limits| FileWindows::new(limits, callers)),
-            lengths: vec![None; if file.is_some() { view.objects() as usize } else { 0 }],
-            unreferenced: vec![false; if reads_ahead { pages } else { 0 }],
-            reads_ahead,
-            ahead: Vec::new(),
-            places: Vec::new(),
-            clock: Clock::new(&cell),
-            period: None,
-            until_tick: 0,
-        };
-        replay.period = replay.memory.policy().period().map(std::num::NonZeroU64::get);
-        replay.until_tick = replay.period.unwrap_or(u64::MAX);
-        let notes = replay.run()?;
-        let (counts, watch) = replay.finish();
-        Ok((notes.finish(counts), watch))
-    }
-}
-
-impl<W: Watch> Visitor for CellVisitor<'_, W> {
-    type Output = Result<(Noted<PageCacheCounts>, W), SimError>;
-
-    fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
-        self.run(policy, ByBits)
-    }
-
-    fn access_driven<P: AccessDriven + 'static>(self, policy: P) -> Self::Output {
-        self.run(policy, ByAccess)
-    }
-
-    fn offline<P: Offline + 'static>(self, policy: P) -> Self::Output {
-        let future = self.cell.future.expect("the future is computed for offline policies");
-        self.run(policy, ByFuture(future))
-    }
-}
 
 struct Replay<'a, P, T, W> {
     memory: Memory<P>,
@@ -318,87 +220,6 @@ impl<'a, P: PagePolicy, T: Feed<P>, W: Watch> Replay<'a, P, T, W> {
             PageKind::File => self.counts.file_read_ios += 1,
             PageKind::Anonymous => self.counts.anon_read_ios += 1,
         }
-    }
-
-    /// Fixes what is read ahead of this miss, before anything leaves.
-    fn choose_ahead(&mut self, reference: Reference) {
-        let page = reference.page();
-        self.ahead.clear();
-        match self.kind(page) {
-            PageKind::File if reference.is_call() && !reference.is_write() => {
-                self.choose_of_file(reference);
-            }
-            PageKind::Anonymous => {
-                if let (Some(slots), Some(group)) =
-                    (&self.slots, self.cell.options.read_ahead.swap_slots)
-                {
-                    let others = slots.around(page, group).iter().copied();
-                    let others = others.filter(|&other| SwapSlots::is_page(other) && other != page);
-                    let memory = &self.memory;
-                    self.ahead.extend(
-                        others.filter(|&other| memory.frame_of(PageId(other)) == Frame::NONE),
-                    );
-                }
-            }
-            PageKind::File => {}
-        }
-        self.ahead.truncate(self.cell.frames as usize - 1);
-        if !self.ahead.is_empty() {
-            self.ask(page);
-        }
-    }
-
-    /// One request reads a page and what is read ahead of it: of a file, or slots of the swap.
-    fn ask(&mut self, page: u32) {
-        let keys = self.cell.view.page_keys();
-        let places = &mut self.places;
-        places.clear();
-        let joined = match &self.slots {
-            Some(slots) if !self.cell.view.file_pages()[page as usize] => {
-                // Slots ascend in the list; the page's own is somewhere between.
-                let own = slots.slot_of(page);
-                let before = self.ahead.partition_point(|&other| slots.slot_of(other) < own);
-                places.extend(self.ahead.iter().map(|&other| slots.slot_of(other)));
-                places.insert(before, own);
-                &mut self.counts.anon_reads_joined
-            }
-            _ => {
-                places.push(keys[page as usize].1);
-                places.extend(self.ahead.iter().map(|&other| keys[other as usize].1));
-                &mut self.counts.file_reads_joined
-            }
-        };
-        joined.request(places.iter().copied());
-    }
-
-    fn choose_of_file(&mut self, reference: Reference) {
-        let (caller, page) = self.caller_and_page(reference);
-        let Some(windows) = &mut self.windows else { return };
-        let pages = windows.miss(caller, page);
-        let view = self.cell.view;
-        let id = reference.page();
-        let object = view.page_keys()[id as usize].0;
-        let end = self.lengths[object as usize]
-            .map_or(u64::MAX, |bytes| bytes.div_ceil(view.page_bytes()));
-        let pages = pages.min(end.saturating_sub(page + 1)) as u32;
-        let memory = &self.memory;
-        let missing =
-            (id + 1..=id + pages).filter(|&id| memory.frame_of(PageId(id)) == Frame::NONE);
-        self.ahead.extend(missing);
-    }
-
-    fn load_ahead(&mut self, index: usize) {
-        for place in 0..self.ahead.len() {
-            let page = self.ahead[place];
-            self.feed.before(&mut self.memory, |future| future.next_after(page, index));
-            let fault = Fault { kind: self.kind(page), ..Fault::ahead(PageId(page)) };
-            self.memory.load(fault);
-            self.counts.readahead_ios += 1;
-            self.count_read(page);
-            self.unreferenced[page as usize] = true;
-            self.watch.happened(Happened::Ahead(page));
-        }
-        self.ahead.clear();
     }
 
     /// Lets pages leave until `frames` frames are free.

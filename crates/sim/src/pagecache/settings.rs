@@ -1,8 +1,11 @@
 //! The options of `pagecache`, as users write them, and the experiment that they make.
 
 use super::{FirstTouch, Flusher, PageCacheExperiment, PageCacheOptions, ReadAhead, ZeroClean};
+use crate::contestant::Contestant;
+use crate::error::SimError;
+use crate::memory_size::{MemorySize, parse_page_bytes};
 use crate::options::{Domain, options};
-use crate::{Contestant, MemorySize, SimError, TraceInput, parse_page_bytes};
+use clockhand_trace::TraceInput;
 
 options! {
     /// Options of `pagecache`, beside traces and threads.

@@ -38,8 +38,10 @@ use std::collections::BinaryHeap;
 
 use clockhand_trace::{PageView, Record};
 
+use crate::error::SimError;
 use crate::next_use::NEVER;
-use crate::{Progress, ReplayOptions, SimError, WriteMiss};
+use crate::replay::{ReplayOptions, WriteMiss};
+use clockhand_trace::progress::Progress;
 
 /// The fewest page reads and the fewest page writes, each for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,6 @@
 //! is exact for its prices.
 
 mod ascent;
-mod effort;
 mod relaxation;
 mod schedule;
 mod spans;
@@ -17,9 +16,11 @@ mod tests;
 use clockhand_trace::Record;
 use num_rational::Ratio;
 
-use crate::{Counts, Progress, ReplayOptions, SimError, WriteMiss};
+use crate::contestant::Effort;
+use crate::error::SimError;
+use crate::replay::{Counts, ReplayOptions, WriteMiss};
 use ascent::Ascent;
-pub use effort::Effort;
+use clockhand_trace::progress::Progress;
 use relaxation::Relaxation;
 use schedule::{Saved, Soon, replay};
 use spans::Spans;

@@ -7,14 +7,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use clockhand_trace::Folding;
+use clockhand_trace::{Folding, TraceInput};
 
 use super::PagesOptions;
 use super::sampled::count;
+use crate::contestant::Contestant;
+use crate::error::SimError;
+use crate::memory_size::parse_page_bytes;
 use crate::pricing::Pricing;
-use crate::study::{ReadTrace, ahead, unless_too_large};
+use crate::read_trace::ReadTrace;
+use crate::study::{ahead, unless_too_large};
 use crate::views::{Views, Wanted, foldings, numbering, read_at};
-use crate::{Contestant, Progress, SimError, TraceInput, parse_page_bytes};
+use clockhand_trace::progress::Progress;
 
 /// The interval between two looks at a trace that is read ahead.
 const LOOK: Duration = Duration::from_millis(20);

@@ -5,8 +5,9 @@ use clockhand_trace::Folding;
 use super::bound::bound;
 use super::bracket::{Bracket, Problem, bracket};
 use super::{Bound, CellsOf, FinishedCell, PagesCell, Row};
-use crate::contestant::BOUND_KIND;
-use crate::{Contestant, EndOfBracket, Progress, SimError};
+use crate::contestant::{BOUND_KIND, Contestant, EndOfBracket};
+use crate::error::SimError;
+use clockhand_trace::progress::Progress;
 
 impl CellsOf<'_> {
     /// Cells that are ends of the bracket with the same frames and the same effort.

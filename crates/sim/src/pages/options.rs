@@ -3,14 +3,14 @@
 use clockhand_quantity::option;
 use std::num::NonZeroU64;
 
-use clockhand_policy::parameters::one_of;
-
 use super::PagesSample;
-use crate::options::{Domain, options};
-use crate::{
-    Bits, Contestant, Effort, Experiment, MemorySize, Observation, ReplayOptions, SimError,
-    TraceInput, WriteMiss, parse_page_bytes,
-};
+use crate::contestant::{Contestant, Effort};
+use crate::error::SimError;
+use crate::memory_size::{MemorySize, parse_page_bytes};
+use crate::options::{Domain, choose, options};
+use crate::pages::{Experiment, Observation};
+use crate::replay::{Bits, ReplayOptions, WriteMiss};
+use clockhand_trace::TraceInput;
 
 options! {
     /// Options of `simulate`, beside traces and threads.
@@ -121,24 +121,4 @@ impl PagesOptions {
             flush_at_end: self.flush_at_end,
         })
     }
-}
-
-/// One of some words, of the option of this name.
-///
-/// # Errors
-///
-/// It is none of them.
-pub fn choose<T: Copy, const N: usize>(
-    name: &'static str,
-    word: &str,
-    choices: [(&str, T); N],
-) -> Result<T, SimError> {
-    let chosen = choices.iter().find(|(choice, _)| *choice == word);
-    chosen.map(|&(_, value)| value).ok_or_else(|| {
-        let words = choices.map(|(choice, _)| choice);
-        SimError::usage(
-            option(name) + format!(" {word:?} is unknown"),
-            format!("give {}", one_of(&words)),
-        )
-    })
 }

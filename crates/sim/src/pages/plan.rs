@@ -5,10 +5,11 @@ use clockhand_trace::PageView;
 use serde_json::Value;
 
 use super::{Experiment, PagesOptions, PagesSample, cells_of, check_intervals, frames_of_policy};
+use crate::contestant::Contestant;
+use crate::error::SimError;
 use crate::pages::sampled;
 use crate::pricing::Pricing;
 use crate::study::{Columns, Files, Given, PlannedCell};
-use crate::{Contestant, SimError};
 
 /// The digest of a device that comes with this version.
 const BUILT_IN: &str = "built-in";

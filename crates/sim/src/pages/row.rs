@@ -7,8 +7,7 @@ use crate::columns::columns;
 use crate::contestant::kind_word;
 use crate::intervals::Part;
 use crate::pricing::Pricing;
-use crate::replay::{Counts, word_of};
-use crate::{Bits, WriteMiss};
+use crate::replay::{Bits, Counts, WriteMiss, word_of};
 
 columns! {
     /// One policy's results for a trace, a memory size and a device. All I/Os and evictions are counted in

@@ -6,12 +6,14 @@ use super::held::HeldTrace;
 use super::sampled::Samples;
 use super::streamed::StreamedCell;
 use super::{Experiment, PagesStudy, Row, check};
+use crate::error::SimError;
 use crate::intervals::Rows;
 use crate::pricing::Pricing;
+use crate::read_trace::ReadTrace;
 use crate::replay::GaugeSample;
-use crate::study::{Means, ReadTrace, Selection, Study, check_given, run_cells, run_study};
+use crate::study::{Means, Selection, Study, check_given, run_cells, run_study};
 use crate::views::{Views, numbering};
-use crate::{Progress, SimError};
+use clockhand_trace::progress::Progress;
 
 /// The rows of an experiment and the facts that belong to them.
 #[derive(Clone, Debug)]

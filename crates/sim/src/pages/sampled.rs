@@ -10,6 +10,7 @@
 //! frames, which all samples share. Frames are whole numbers; replicates round them up or down such that their mean is
 //! exact.
 
+mod check;
 mod estimate;
 mod reading;
 
@@ -17,17 +18,22 @@ use clockhand_quantity::{Text, option};
 use std::fmt;
 
 use clockhand_policy::catalog::{Kind, PolicySpec};
-use clockhand_trace::Folding;
+use clockhand_trace::{Folding, TraceInput};
 
 use super::row::RowsOf;
 use super::{Experiment, FinishedCell, PagesCell, cells_of, frames_of_policy};
+use crate::contestant::Contestant;
+use crate::error::SimError;
 use crate::intervals::{Cuts, Part};
 use crate::pricing::Pricing;
+use crate::read_trace::ReadTrace;
 use crate::replay::Cell;
 use crate::sample::Sample;
 use crate::study::{Means, Selection, Study, run_cells};
 use crate::views::{folding_for, foldings};
-use crate::{Contestant, Progress, ReadTrace, SimError, TraceInput};
+pub(super) use check::check;
+use check::{check_can_be_read_again, check_unchanged};
+use clockhand_trace::progress::Progress;
 use estimate::{Replica, Replicas, estimated};
 pub(super) use reading::count;
 use reading::{Replicate, SampledTrace, read};
@@ -176,62 +182,6 @@ impl<'a> Samples<'a> {
         }
         Ok((trace, found.into_iter().flatten().collect()))
     }
-}
-
-/// Refuses what samples tell nothing of.
-pub(super) fn check(experiment: &Experiment) -> Result<(), SimError> {
-    let end = experiment.policies.iter().find(|it| !matches!(it, Contestant::Policy(_)));
-    if let Some(end) = end {
-        return Err(SimError::usage(
-            format!("an estimate of {} is no bound", end.written()),
-            Text::from("leave it out or compute it without ") + option("sample"),
-        ));
-    }
-    let unscalable = |contestant: &&Contestant| {
-        let Contestant::Policy(policy) = contestant else { return false };
-        UNSCALABLE.contains(&policy.entry().description.name)
-    };
-    if let Some(policy) = experiment.policies.iter().find(unscalable) {
-        return Err(SimError::usage(
-            format!(
-                "{} behaves otherwise in a scaled memory, since it gives up new pages at the next miss",
-                policy.written()
-            ),
-            Text::from("leave it out or compute it without ") + option("sample"),
-        ));
-    }
-    if experiment.observation.is_some_and(|observation| observation.gauge_every.is_some()) {
-        return Err(SimError::usage(
-            "gauges of a scaled memory are not those of the whole",
-            Text::from("leave out ") + option("gauges") + " or " + option("sample"),
-        ));
-    }
-    Ok(())
-}
-
-/// Refuses what can be read only once where it must be read several times.
-fn check_can_be_read_again(input: &TraceInput, sample: PagesSample) -> Result<(), SimError> {
-    if input.can_be_read_again() {
-        return Ok(());
-    }
-    Err(SimError::usage(
-        option("sample")
-            + format!(
-                " {sample} reads the trace several times, and {} can be read once",
-                input.name()
-            ),
-        "store it in a file, or give a rate such as 1%",
-    ))
-}
-
-fn check_unchanged(first: &ReadTrace, again: &ReadTrace) -> Result<(), SimError> {
-    if first.report.sha256 == again.report.sha256 && first.references == again.references {
-        return Ok(());
-    }
-    Err(SimError::usage(
-        format!("{} changed while it was read", first.name),
-        "run the command again",
-    ))
 }
 
 /// Page policies on samples of one rate.

@@ -10,16 +10,20 @@ use std::thread::{self, Builder};
 
 use clockhand_policy::catalog::{PolicySpec, ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
-use clockhand_trace::{PageViewBuilder, RunStream};
+use clockhand_trace::{PageViewBuilder, RunStream, TraceInput};
 
 use super::row::RowsOf;
 use super::{Experiment, PagesStudy, frames_of_policy};
+use crate::contestant::Contestant;
+use crate::error::SimError;
 use crate::intervals::Part;
+use crate::memory_size::MemorySize;
+use crate::pages::Row;
 use crate::pricing::Pricing;
-use crate::replay::{Cell, Runs};
-use crate::study::ReadTrace;
+use crate::read_trace::ReadTrace;
+use crate::replay::{Cell, Counts, Runs};
 use crate::views::{counted_trace, folding_for};
-use crate::{Contestant, Counts, MemorySize, Progress, Row, SimError, TraceInput};
+use clockhand_trace::progress::Progress;
 
 /// Asks whether a policy can be replayed before the number of pages and their order are known.
 struct CanBegin;

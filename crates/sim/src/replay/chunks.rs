@@ -2,8 +2,8 @@
 
 use clockhand_trace::{Chunks, Folding, PageView, Record, RunLengths, RunStream};
 
-use super::CHUNK_RECORDS;
-use crate::SimError;
+use crate::chunk::CHUNK_RECORDS;
+use crate::error::SimError;
 use crate::next_use::NextUse;
 
 /// Where the runs of a trace are.

@@ -1,8 +1,13 @@
 use clockhand_policy::Ratio;
-use clockhand_policy::catalog::{CATALOG, Kind, PolicySpec};
+use clockhand_policy::catalog::{CATALOG, Kind, PolicySpec, ResolvedPolicy};
 use clockhand_trace::{Folding, Numbering, PageView, PageViewBuilder, Request};
 
+use std::num::NonZeroU64;
+
 use super::*;
+use crate::intervals::Cuts;
+use crate::next_use::NextUse;
+use clockhand_trace::progress::Progress;
 
 const PAGE_BYTES: u64 = 4096;
 

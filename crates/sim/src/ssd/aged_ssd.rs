@@ -11,9 +11,10 @@ use num_traits::ToPrimitive;
 
 use super::SsdExperiment;
 use super::placement::Space;
+use crate::error::SimError;
 use crate::pricing::policy_ratio;
 use crate::study::check_given;
-use crate::{Phase, Progress, SimError};
+use clockhand_trace::progress::{Phase, Progress};
 
 /// Pages of a block as the papers' write buffers see it.
 const BUFFER_BLOCK_PAGES: u32 = 64;

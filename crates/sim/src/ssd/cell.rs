@@ -13,8 +13,9 @@ use super::course::{Course, Repeat};
 use super::parts::SsdCounts;
 use super::placement::{PageRange, Placed, PlacedCommand};
 use super::queued_drive::QueuedDrive;
+use crate::error::SimError;
 use crate::intervals::{Cuts, Noted, Notes};
-use crate::{Progress, SimError};
+use clockhand_trace::progress::Progress;
 
 /// Requests between two checks whether the run is to end.
 const LOOK_EVERY: usize = 1 << 14;

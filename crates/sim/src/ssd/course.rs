@@ -11,7 +11,7 @@ use std::str::FromStr;
 
 use clockhand_device::flash::Counters;
 
-use crate::SimError;
+use crate::error::SimError;
 
 /// A window's write amplification that differs by less from the one before is steady.
 const STEADY_CHANGE: f64 = 0.01;

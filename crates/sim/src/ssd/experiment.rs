@@ -4,15 +4,17 @@ use clockhand_device::Ssd;
 use clockhand_device::flash::{Precondition, Preconditioned, Wear};
 use clockhand_policy::buffer::catalog::BufferSpec;
 use clockhand_quantity::{Text, option};
-use clockhand_trace::bytes_with_unit;
+use clockhand_trace::{TraceInput, bytes_with_unit};
 
 use super::placement::AddressMap;
 use super::timed::{LatencyRows, TimeDetail, TimedArrivals};
 use super::{Repeat, SsdRow};
+use crate::error::SimError;
 use crate::intervals::Intervals;
 use crate::io_log::check_one_cell;
-use crate::study::{Cells, ReadTrace, check_given};
-use crate::{MemorySize, SimError, TraceInput};
+use crate::memory_size::MemorySize;
+use crate::read_trace::ReadTrace;
+use crate::study::{Cells, check_given};
 
 /// What to run. Rows come in the order trace, drive, buffer, arrivals, each as given, duplicates kept.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use clockhand_trace::Op;
 use super::cell::Observer;
 use super::placement::PageRange;
 use super::requests::RequestList;
-use crate::SimError;
+use crate::error::SimError;
 use crate::io_log::IoLog;
 
 /// Writes a log while a run goes on.

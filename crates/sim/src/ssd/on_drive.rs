@@ -1,6 +1,6 @@
 //! A trace on a drive: its cells, counted or in time, and their rows.
 
-use clockhand_device::flash::Mapping;
+use clockhand_device::flash::{Counters, Mapping, MappingCounts};
 use clockhand_policy::buffer::catalog::{BufferSpec, ResolvedBuffer};
 use clockhand_policy::buffer::{BufferSize, PagesPerBlock};
 
@@ -14,8 +14,9 @@ use super::placement::{Placed, Space};
 use super::requests::RequestList;
 use super::timed::{self, ArrivalTimes, TimedCell, TimedFinished, Wanted, columns};
 use super::{BufferOnDrive, Repeat, SsdCell, SsdExperiment, SsdRow, SsdTiming};
+use crate::error::SimError;
 use crate::intervals::Cuts;
-use crate::{Progress, SimError};
+use clockhand_trace::progress::Progress;
 
 /// One trace on one drive.
 pub(super) struct OnDrive<'a> {
@@ -147,10 +148,6 @@ impl OnDrive<'_> {
         let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
         let life = Life::new(self, finished);
         let steady = course.steady(flash.erases);
-        let kind = &ssd.ssd.options().mapping;
-        let of_log_blocks = matches!(kind, Mapping::Bast(_) | Mapping::Fast(_));
-        let of_map_on_flash = matches!(kind, Mapping::Dftl(_));
-        let (has_slc, has_zones) = (kind.slc().is_some(), matches!(kind, Mapping::Zoned(_)));
         SsdRow {
             trace: self.name.to_owned(),
             buffer: spec.written().to_owned(),
@@ -200,6 +197,18 @@ impl OnDrive<'_> {
             is_steady: steady.is_some(),
             steady_waf: steady.map(|steady| steady.write_amplification),
             device_busy_us: ssd.device_busy_us(flash),
+            skipped_requests: self.list.report.skipped_records,
+            ..self.row_of_mapping(flash, mapping)
+        }
+    }
+
+    /// What only some mappings count.
+    fn row_of_mapping(&self, flash: &Counters, mapping: &MappingCounts) -> SsdRow {
+        let kind = &self.ssd.ssd.options().mapping;
+        let of_log_blocks = matches!(kind, Mapping::Bast(_) | Mapping::Fast(_));
+        let of_map_on_flash = matches!(kind, Mapping::Dftl(_));
+        let (has_slc, has_zones) = (kind.slc().is_some(), matches!(kind, Mapping::Zoned(_)));
+        SsdRow {
             switch_merges: of_log_blocks.then_some(mapping.switch_merges),
             partial_merges: of_log_blocks.then_some(mapping.partial_merges),
             full_merges: of_log_blocks.then_some(mapping.full_merges),
@@ -212,7 +221,6 @@ impl OnDrive<'_> {
             slc_erases: has_slc.then_some(mapping.slc_erases),
             ignored_trims: has_zones.then_some(mapping.ignored_trims),
             misplaced_writes: has_zones.then_some(mapping.misplaced_writes),
-            skipped_requests: self.list.report.skipped_records,
             ..SsdRow::default()
         }
     }

@@ -5,8 +5,11 @@ use clockhand_policy::buffer::catalog::BufferSpec;
 use clockhand_quantity::{Text, option};
 
 use super::{AddressMap, Repeat, SsdExperiment, SsdTiming};
+use crate::contestant::parse_buffer;
+use crate::error::SimError;
+use crate::intervals::Intervals;
 use crate::options::{Domain, options};
-use crate::{Intervals, SimError, TraceInput, parse_buffer};
+use clockhand_trace::TraceInput;
 
 options! {
     /// Options of `ssd`, beside traces and threads.

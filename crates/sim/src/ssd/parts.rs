@@ -6,7 +6,7 @@ use super::SsdRow;
 use super::below::BufferCounts;
 use super::placement::Placed;
 use super::requests::RequestList;
-use crate::SimError;
+use crate::error::SimError;
 use crate::intervals::{Arrivals, Cuts, Intervals, grows};
 
 /// What is noted of a run: what the buffer counts, and what the drive does.

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use super::requests::{ByteRange, RequestList};
-use crate::SimError;
+use crate::error::SimError;
 use collector::Collector;
 #[cfg(test)]
 pub(super) use collector::PlacedForTest;

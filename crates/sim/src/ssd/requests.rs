@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use clockhand_quantity::{Text, option};
-use clockhand_trace::{Action, Event, Op, ReadReport, Request, TraceError};
+use clockhand_trace::{Action, Event, Op, ReadReport, Request, TraceError, TraceInput};
 
-use crate::{Progress, SimError, TraceInput};
+use crate::error::SimError;
+use clockhand_trace::progress::Progress;
 
 /// One request: the bytes it touches in its stream. 16 bytes, because long traces have many.
 #[derive(Clone, Copy, Debug)]

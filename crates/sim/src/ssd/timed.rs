@@ -35,8 +35,9 @@ use super::below::Buffered;
 use super::cell::{Finished, finish, refused};
 use super::course::{Course, Repeat};
 use super::placement::{Placed, PlacedCommand};
+use crate::error::SimError;
 use crate::intervals::{Cuts, Notes};
-use crate::{Progress, SimError};
+use clockhand_trace::progress::Progress;
 
 /// Requests whose pages are looked up together, before they are decided.
 const AHEAD: usize = 64;

@@ -1,12 +1,12 @@
 //! Every step of a write buffer, for people who want to see what it holds back: what each request does, and what the
 //! buffer's lists and bits are after it. The run is that of [`run_ssd`](super::run_ssd).
 
+mod shown;
+
 use clockhand_device::Ssd;
 use clockhand_device::flash::{Counters, Drive, Preconditioned};
-use clockhand_policy::LogicalPage;
 use clockhand_policy::buffer::{
-    Action, BlockState, BufferInspector, Capacity, Medium, PageState, PagesPerBlock, Request,
-    Served, Source, Step, WriteBuffer,
+    Action, Capacity, Medium, PagesPerBlock, Request, Served, Source, Step, WriteBuffer,
 };
 use clockhand_quantity::{Text, option};
 use serde::Serialize;
@@ -15,10 +15,13 @@ use super::aged_ssd::AgedSsd;
 use super::cell::{Cell, Observer};
 use super::placement::{Placed, PlacedCommand};
 use super::{BufferOnDrive, OnDrives, SsdExperiment, SsdRow, SsdStudy};
+use crate::error::SimError;
 use crate::intervals::Cuts;
-use crate::study::{ReadTrace, Study, check_given};
-use crate::watch::ListedKind;
-use crate::{Phase, Progress, SimError};
+use crate::read_trace::ReadTrace;
+use crate::replay::ListedKind;
+use crate::study::{Study, check_given};
+use clockhand_trace::progress::{Phase, Progress};
+use shown::{Shown, memory_name};
 
 /// Pages of a buffer that are shown at most.
 const LIMIT_PAGES: u32 = 1024;
@@ -336,93 +339,5 @@ impl Observer for Recording {
             values: shown.values,
         };
         self.steps.push(step);
-    }
-}
-
-fn memory_name(medium: Medium) -> &'static str {
-    match medium {
-        Medium::Dram => "dram",
-        Medium::Nvm => "nvm",
-    }
-}
-
-struct Shown {
-    pages_per_block: PagesPerBlock,
-    memory: Medium,
-    lists: Vec<BufferList>,
-    values: Vec<(&'static str, f64)>,
-}
-
-impl Shown {
-    fn new(pages_per_block: PagesPerBlock) -> Self {
-        let (lists, values) = (Vec::new(), Vec::new());
-        Shown { pages_per_block, memory: Medium::Dram, lists, values }
-    }
-
-    fn list(
-        &mut self,
-        name: &'static str,
-        kind: ListedKind,
-        pages: Vec<(u64, u8)>,
-        blocks: Option<Vec<BufferedBlock>>,
-    ) {
-        let memory = memory_name(self.memory);
-        self.lists.push(BufferList { name, kind, memory, pages, blocks, numbers: Vec::new() });
-    }
-
-    fn block(&self, state: BlockState) -> BufferedBlock {
-        let BlockState { block, present, dirty, referenced } = state;
-        let pages = self.pages_per_block.pages(block, present).map(|page| {
-            let offset = page.0 % u64::from(self.pages_per_block.get());
-            (page.0, state_of(false, dirty >> offset & 1 != 0))
-        });
-        (block, referenced, pages.collect())
-    }
-}
-
-fn state_of(referenced: bool, dirty: bool) -> u8 {
-    u8::from(referenced) | u8::from(dirty) << 2
-}
-
-fn page_states(pages: &mut dyn Iterator<Item = PageState>) -> Vec<(u64, u8)> {
-    pages.map(|state| (state.page.0, state_of(state.referenced, state.dirty))).collect()
-}
-
-impl BufferInspector for Shown {
-    fn memory(&mut self, medium: Medium) {
-        self.memory = medium;
-    }
-
-    fn pages(&mut self, name: &'static str, pages: &mut dyn Iterator<Item = PageState>) {
-        self.list(name, ListedKind::List, page_states(pages), None);
-    }
-
-    fn ring_of_pages(&mut self, name: &'static str, pages: &mut dyn Iterator<Item = PageState>) {
-        self.list(name, ListedKind::Ring, page_states(pages), None);
-    }
-
-    fn ghosts(&mut self, name: &'static str, pages: &mut dyn Iterator<Item = LogicalPage>) {
-        let pages = pages.map(|page| (page.0, 0)).collect();
-        self.list(name, ListedKind::Ghosts, pages, None);
-    }
-
-    fn blocks(&mut self, name: &'static str, blocks: &mut dyn Iterator<Item = BlockState>) {
-        let blocks = blocks.map(|state| self.block(state)).collect();
-        self.list(name, ListedKind::List, Vec::new(), Some(blocks));
-    }
-
-    fn ring_of_blocks(&mut self, name: &'static str, blocks: &mut dyn Iterator<Item = BlockState>) {
-        let blocks = blocks.map(|state| self.block(state)).collect();
-        self.list(name, ListedKind::Ring, Vec::new(), Some(blocks));
-    }
-
-    fn value(&mut self, name: &'static str, value: f64) {
-        self.values.push((name, value));
-    }
-
-    fn values(&mut self, name: &'static str, values: &mut dyn Iterator<Item = f64>) {
-        if let Some(list) = self.lists.last_mut() {
-            list.numbers.push((name, values.collect()));
-        }
     }
 }

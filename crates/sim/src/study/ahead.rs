@@ -1,8 +1,9 @@
 //! The next trace is read and prepared beside the cells of the one before, where there is memory for two.
 
-use clockhand_trace::TraceError;
+use clockhand_trace::{TraceError, TraceInput};
 
-use crate::{Progress, SimError, TraceInput};
+use crate::error::SimError;
+use clockhand_trace::progress::Progress;
 
 /// Of the memory that a trace may take, each of two may take this share; the rest is for the cells.
 const SHARE_OF_EACH: u64 = 4;

@@ -3,7 +3,8 @@
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::{Progress, SimError};
+use crate::error::SimError;
+use clockhand_trace::progress::Progress;
 
 /// The interval between a waiting task's checks for cancellation.
 const LOOK: Duration = Duration::from_millis(100);

@@ -16,9 +16,10 @@ use num_rational::BigRational;
 use num_traits::{One, ToPrimitive, Zero};
 
 use super::price::TierPrices;
+use crate::error::SimError;
 use crate::next_use::NEVER;
 use crate::replay::first_op;
-use crate::{Progress, SimError};
+use clockhand_trace::progress::Progress;
 
 /// More references than these are refused: the search takes minutes.
 pub(crate) const MOST_REFERENCES: usize = 100_000;

@@ -7,7 +7,7 @@ use clockhand_policy::tier::Placement;
 use clockhand_quantity::{Text, option};
 
 use super::{Contender, PromotionRule, Sight, TierExperiment, TierMemory};
-use crate::SimError;
+use crate::error::SimError;
 use crate::study::check_given;
 
 /// Whether a policy reclaims in batches, which kernels do.

@@ -7,9 +7,10 @@ use num_rational::BigRational;
 use num_traits::Zero;
 
 use super::{Contender, MigrationLimit, PromotionRule, Sight, TierExperiment, TierMemory};
-use crate::options::{Domain, options};
-use crate::pages::choose;
-use crate::{MemorySize, SimError, TraceInput, parse_page_bytes};
+use crate::error::SimError;
+use crate::memory_size::{MemorySize, parse_page_bytes};
+use crate::options::{Domain, choose, options};
+use clockhand_trace::TraceInput;
 
 options! {
     /// Options of `tier`, beside traces and threads.

@@ -2,16 +2,17 @@
 
 use std::sync::{Arc, OnceLock};
 
-use clockhand_trace::{Folding, Numbering, PageView, PageViewBuilder, Request};
+use clockhand_trace::{Folding, Numbering, PageView, PageViewBuilder, Request, TraceInput};
 use num_bigint::BigInt;
 use num_rational::BigRational;
 
 use super::course::PageGroups;
-use crate::filecache::block_key;
+use crate::error::SimError;
 use crate::intervals::{ArrivalsAtSizes, Cuts, Intervals};
 use crate::replay::first_op;
+use crate::sketch::block_key;
 use crate::views::{View, Views, read_trace};
-use crate::{Progress, SimError, TraceInput};
+use clockhand_trace::progress::Progress;
 
 const NS_PER_SECOND: u64 = 1_000_000_000;
 

@@ -6,8 +6,8 @@ use std::fmt;
 
 use clockhand_policy::{Op, PageId};
 
-use crate::SimError;
-use crate::filecache::Sketch;
+use crate::error::SimError;
+use crate::sketch::Sketch;
 
 /// A rule of promotion, as a cell of the grid has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

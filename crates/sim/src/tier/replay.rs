@@ -11,9 +11,11 @@ use super::counts::{Counter, TierCounts};
 use super::course::Windows;
 use super::page_policy::{AccessBits, Numbers, PageTier, Sight};
 use super::promotion::{self, PromotionRule};
+use crate::chunk::{CHUNK_RECORDS, chunk_done};
+use crate::error::SimError;
 use crate::intervals::{Cuts, Grows, Noted, Notes};
-use crate::replay::{ByAccess, ByExactBits, ByFuture, CHUNK_RECORDS, Feed, chunk_done, first_op};
-use crate::{Progress, SimError};
+use crate::replay::{ByAccess, ByExactBits, ByFuture, Feed, first_op};
+use clockhand_trace::progress::Progress;
 
 /// Period of the limit of promotions.
 #[derive(Clone, Copy, Debug)]

@@ -13,8 +13,9 @@ use super::price::rounded;
 use super::study::{TierCell, TierStudy};
 use super::{Contender, TierRow};
 use crate::contestant::{BOUND_KIND, kind_word};
+use crate::error::SimError;
 use crate::intervals::Part;
-use crate::{Progress, SimError};
+use clockhand_trace::progress::Progress;
 
 /// What the column `kind` calls a policy.
 fn kind_of(policy: &Contender) -> &'static str {

@@ -18,10 +18,12 @@ use super::prepared::{AtSize, read_sizes};
 use super::price::TierPrices;
 use super::replay::{Keeping, PageVisitor, Renewal, TierReplay};
 use super::{Contender, MigrationLimit, PromotionRule, TierExperiment, TierMemory, TierResult};
+use crate::error::SimError;
 use crate::intervals::{Noted, Part, Rows};
 use crate::pricing::{Pricing, policy_ratio};
 use crate::study::{Cells, Study};
-use crate::{Progress, SimError, TraceInput};
+use clockhand_trace::TraceInput;
+use clockhand_trace::progress::Progress;
 
 /// Profiles with their prices at each page size, and the storage below.
 pub(super) struct TierStudy<'a> {

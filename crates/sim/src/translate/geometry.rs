@@ -3,7 +3,7 @@
 use clockhand_quantity::option;
 use std::fmt;
 
-use crate::SimError;
+use crate::error::SimError;
 
 /// Which entry of a set is replaced by a new one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

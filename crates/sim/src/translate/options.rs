@@ -7,8 +7,11 @@ use super::{
     HugePages, MOST_LEVELS, MOST_PREFETCHED, Storage, TlbGeometry, TlbLevels, TranslateExperiment,
     TranslationTimes,
 };
+use crate::contestant::Contestant;
+use crate::error::SimError;
+use crate::memory_size::{MemorySize, parse_page_bytes};
 use crate::options::{Domain, options};
-use crate::{Contestant, MemorySize, SimError, TraceInput, parse_page_bytes};
+use clockhand_trace::TraceInput;
 
 options! {
     /// Options of `translate`, beside traces and threads.

@@ -3,7 +3,9 @@
 //! Memory does not depend on TLBs, so all TLBs of a grid share one replay. A reference goes through look-ups
 //! and walk, reference bit or fault, TLB insertion and promotion, in this order.
 
-use clockhand_device::Joined;
+mod counts;
+mod promotions;
+
 use clockhand_policy::page::{Fault, PagePolicy};
 use clockhand_policy::{Frame, Frames, Memory, PageId, Step};
 use clockhand_trace::Record;
@@ -11,77 +13,10 @@ use clockhand_trace::Record;
 use super::page_table::PageTable;
 use super::replay::Entering;
 use super::space::{NONE, Regions, Space};
-use super::translator::{LookUp, Translator};
-use crate::intervals::grows;
+use super::translator::Translator;
 use crate::replay::{Feed, first_op};
-
-/// Features of the driver besides demand paging.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct PagingRules {
-    /// A fault brings up to this many of the pages behind its own.
-    pub(crate) prefetch: u32,
-    /// Nothing is evicted; streams are killed.
-    pub(crate) no_swap: bool,
-    /// Another stream than the last one finds TLBs and walk cache empty.
-    pub(crate) flush_on_switch: bool,
-}
-
-/// What memory counted, in pages except for promotions, demotions (regions) and kills (streams).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct PagingCounts {
-    pub(crate) page_faults: u64,
-    pub(crate) evictions: u64,
-    pub(crate) write_ios: u64,
-    pub(crate) promotions: u64,
-    pub(crate) demotions: u64,
-    pub(crate) promotion_fetches: u64,
-    pub(crate) prefetched: u64,
-    pub(crate) prefetched_in_vain: u64,
-    pub(crate) kills: u64,
-    pub(crate) page_table_bytes: u64,
-    /// The pages that were read by the request of another one: what one reference reads is one request.
-    pub(crate) joined: Joined,
-}
-
-grows!(PagingCounts {
-    page_faults,
-    evictions,
-    write_ios,
-    promotions,
-    demotions,
-    promotion_fetches,
-    prefetched,
-    prefetched_in_vain,
-    kills,
-    joined,
-} kept { page_table_bytes });
-
-/// What one reference did, in order. A page or region is a number of the [`Space`], a stream its position there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
-    LookUp(LookUp),
-    Fault(u32),
-    Prefetch(u32),
-    Fetch(u32),
-    Evict { page: u32, dirty: bool },
-    Demote(u32),
-    Promote(u32),
-    GiveUp(u32),
-    Kill(u32),
-}
-
-/// Observes every action, for tests; the loop is compiled for each, so that not watching costs nothing.
-pub(crate) trait Watcher {
-    fn saw(&mut self, action: Action);
-}
-
-/// Sees nothing.
-pub(crate) struct Unwatched;
-
-impl Watcher for Unwatched {
-    #[inline]
-    fn saw(&mut self, _: Action) {}
-}
+pub(crate) use counts::{Action, PagingCounts, PagingRules, Unwatched, Watcher};
+pub(crate) use promotions::Promotions;
 
 /// One memory and the TLBs before it.
 pub(crate) struct Paging<'a, P, T, W> {
@@ -103,14 +38,6 @@ pub(crate) struct Paging<'a, P, T, W> {
     list: Vec<u32>,
     /// The numbers of all pages that the reference reads.
     request: Vec<u64>,
-}
-
-/// Which regions are promoted.
-pub(crate) struct Promotions<'a> {
-    pub(crate) regions: &'a Regions,
-    /// By region.
-    pub(crate) is_promoted: Vec<bool>,
-    resident: Vec<u32>,
 }
 
 /// Which stream was referenced when, and how many pages it has in memory.
@@ -335,70 +262,6 @@ impl<'a, P: PagePolicy, T: Feed<P> + Entering<P>, W: Watcher> Paging<'a, P, T, W
         }
     }
 
-    fn promoted_region(&self, page: u32) -> u32 {
-        self.promotions.as_ref().map_or(NONE, |promotions| promotions.promoted_region(page))
-    }
-
-    /// Promotes the region of a page that faulted, if enough of it is in memory.
-    fn promote(&mut self, page: u32) {
-        let Some(promotions) = &self.promotions else { return };
-        let regions = promotions.regions;
-        let region = regions.of(page);
-        if region == NONE {
-            return;
-        }
-        let resident = promotions.resident[region as usize];
-        let missing = regions.promotion.pages - resident;
-        let is_late = self.rules.no_swap && missing > self.memory.free_frames();
-        if resident < regions.promotion.least_resident || is_late {
-            return;
-        }
-        while let Some(victim) = self.evict_for(page, missing) {
-            if regions.of(victim) == region {
-                self.watcher.saw(Action::GiveUp(region));
-                return;
-            }
-        }
-        for page in regions.pages(region) {
-            if self.memory.frame_of(PageId(page)) == Frame::NONE {
-                self.bring(page, Action::Fetch(page));
-                self.counts.promotion_fetches += 1;
-                self.request.push(self.space.key(page).1);
-            }
-        }
-        self.counts.promotions += 1;
-        self.watcher.saw(Action::Promote(region));
-        self.join_leaves(region);
-    }
-
-    /// The leaves of a region's pages become one.
-    fn join_leaves(&mut self, region: u32) {
-        let Some(promotions) = &mut self.promotions else { return };
-        promotions.is_promoted[region as usize] = true;
-        let (regions, tables) = (promotions.regions, &self.space.tables);
-        let pages = regions.pages(region);
-        let above = tables.above(pages.start, regions.leaf_level);
-        self.table.add_leaf(tables, above);
-        for page in pages {
-            self.table.remove_leaf(tables, tables.above(page, 0));
-            self.invalidate(page);
-        }
-    }
-
-    /// The leaf of a region becomes those of its pages.
-    fn demote(&mut self, region: u32) {
-        let Some(promotions) = &mut self.promotions else { return };
-        promotions.is_promoted[region as usize] = false;
-        let (regions, tables) = (promotions.regions, &self.space.tables);
-        let pages = regions.pages(region);
-        let above = tables.above(pages.start, regions.leaf_level);
-        for page in pages {
-            self.table.add_leaf(tables, tables.above(page, 0));
-        }
-        self.table.remove_leaf(tables, above);
-        self.invalidate(self.space.region_translation(region));
-    }
-
     #[inline(never)]
     fn note_stream(&mut self, page: u32, references: u32) {
         let Some(streams) = &mut self.streams else { return };
@@ -448,23 +311,6 @@ impl<'a, P: PagePolicy, T: Feed<P> + Entering<P>, W: Watcher> Paging<'a, P, T, W
     #[cfg(test)]
     pub(crate) fn promotions(&self) -> Option<&Promotions<'a>> {
         self.promotions.as_ref()
-    }
-}
-
-impl Promotions<'_> {
-    /// The region of a page if it is promoted, else [`NONE`].
-    #[inline]
-    fn promoted_region(&self, page: u32) -> u32 {
-        let region = self.regions.of(page);
-        if region != NONE && self.is_promoted[region as usize] { region } else { NONE }
-    }
-
-    fn count(&mut self, page: u32, change: i32) {
-        let region = self.regions.of(page);
-        if region != NONE {
-            let resident = &mut self.resident[region as usize];
-            *resident = resident.wrapping_add_signed(change);
-        }
     }
 }
 

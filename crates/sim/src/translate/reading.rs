@@ -1,14 +1,18 @@
 //! A trace as the page references of each page size, read once.
 
 use clockhand_policy::catalog::{PolicySpec, ResolvedPolicy};
-use clockhand_trace::{Folding, PageView, PageViewBuilder, ReadReport, Request, TraceError};
+use clockhand_trace::{
+    Folding, PageView, PageViewBuilder, ReadReport, Request, TraceError, TraceInput,
+};
 
 use super::TranslateExperiment;
 use super::price::PricedStorage;
 use super::space::Space;
+use crate::error::SimError;
 use crate::intervals::{Arrivals, ArrivalsAtSizes, Cuts};
+use crate::read_trace::ReadTrace;
 use crate::views::{View, folding_for, read_trace};
-use crate::{Progress, ReadTrace, SimError, TraceInput};
+use clockhand_trace::progress::Progress;
 
 /// A trace at one page size.
 pub(super) struct PreparedSize {

@@ -10,10 +10,12 @@ use clockhand_trace::{PageView, Record, RunLengths};
 use super::paging::{Paging, PagingCounts, PagingRules, Unwatched, Watcher};
 use super::space::Space;
 use super::translator::{TlbLevels, TranslationCounts, Translator};
+use crate::chunk::{CHUNK_RECORDS, chunk_done};
+use crate::error::SimError;
 use crate::intervals::{Cuts, Noted, Notes};
 use crate::next_use::NEVER;
-use crate::replay::{ByAccess, ByExactBits, ByReference, CHUNK_RECORDS, Feed, chunk_done};
-use crate::{Progress, SimError};
+use crate::replay::{ByAccess, ByExactBits, ByReference, Feed};
+use clockhand_trace::progress::Progress;
 
 /// A page view with its space, and how references are translated and paged.
 #[derive(Clone, Copy)]

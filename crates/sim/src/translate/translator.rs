@@ -3,7 +3,7 @@
 use super::geometry::TlbGeometry;
 use super::space::{NONE, Space};
 use super::tlb::Tlb;
-use crate::SimError;
+use crate::error::SimError;
 use crate::intervals::grows;
 
 /// Both levels of a TLB.

@@ -1,13 +1,13 @@
 //! Counts with the prices of a device.
 
 use super::{AtSize, Cached, Counted, FileCacheCell, FileCacheStudy};
-use crate::Contestant;
-use crate::contestant::{BOUND_KIND, kind_word};
+use crate::contestant::{BOUND_KIND, Contestant, kind_word};
 use crate::filecache::FileCacheRow;
 use crate::filecache::admission::AdmissionRule;
 use crate::filecache::asked::Asked;
 use crate::filecache::cost::rounded;
 use crate::intervals::Part;
+use clockhand_trace::ReadReport;
 
 impl FileCacheStudy<'_> {
     pub(super) fn row(
@@ -109,3 +109,23 @@ impl FileCacheStudy<'_> {
         }
     }
 }
+
+/// Says which events that are no requests a cache heeds, and which are left out.
+pub(super) fn note_events(report: &ReadReport) -> Option<String> {
+    let is_heeded = |&&(what, _): &&(&str, u64)| HEEDED.contains(&what);
+    let means_nothing = |what: &str| what == "lengths of files";
+    let listed = |events: Vec<&(&str, u64)>| -> String {
+        let counts = events.into_iter().map(|(what, count)| format!("{what} ({count})"));
+        counts.collect::<Vec<_>>().join(", ")
+    };
+    let heeded = listed(report.events.iter().filter(is_heeded).collect());
+    let is_left_out = |event: &&(&str, u64)| !is_heeded(event) && !means_nothing(event.0);
+    let left_out = listed(report.events.iter().filter(is_left_out).collect());
+    let heeded = (!heeded.is_empty()).then(|| format!("blocks leave unwritten by {heeded}"));
+    let left_out = (!left_out.is_empty()).then(|| format!("left out by a file cache: {left_out}"));
+    let notes: Vec<String> = heeded.into_iter().chain(left_out).collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// Events that end the content of blocks.
+const HEEDED: [&str; 3] = ["discards", "deletions", "truncations"];

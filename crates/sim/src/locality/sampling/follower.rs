@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 
 use super::Sampling;
 use super::estimate::{Estimate, Grid, Groups, INFINITE, group_of};
-use crate::ReadTrace;
 use crate::locality::{MissCurve, StandardErrors};
+use crate::read_trace::ReadTrace;
 use crate::sample::{Sample, TWO_TO_64, threshold};
 use crate::stack_distance::LruStack;
 

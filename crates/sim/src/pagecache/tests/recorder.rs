@@ -6,12 +6,12 @@ use clockhand_policy::{Frame, Frames, Memory, PageId, Ratio};
 use clockhand_trace::{EventView, EventViewBuilder, OpenOptions, Reader, TraceReader};
 use serde_json::{Map, Value, json};
 
-use crate::Progress;
 use crate::intervals::Cuts;
 use crate::pagecache::future::Future;
 use crate::pagecache::replay::{Cell, Fill, Happened, Watch};
 use crate::pagecache::swap_slots::SwapSlots;
 use crate::pagecache::{PageCacheCounts, PageCacheOptions};
+use clockhand_trace::progress::Progress;
 
 /// What happened in an event, in the words of the golden vectors, and the state after it.
 #[derive(Clone, Debug, Default)]

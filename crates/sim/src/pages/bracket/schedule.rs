@@ -8,8 +8,8 @@ use clockhand_trace::Record;
 use super::relaxation::Prices;
 use super::spans::before;
 use super::{Costs, Problem};
-use crate::Counts;
 use crate::next_use::NEVER;
+use crate::replay::Counts;
 
 /// The worth of keeping a page from one record of it to the next, less the prices of the steps before the next: the
 /// page with the least worth leaves. Between two steps all worths change alike, so their order stays.

@@ -1,12 +1,15 @@
 //! Reads a trace into samples of its pages; the trace itself is counted and not kept.
 
 use clockhand_quantity::option;
-use clockhand_trace::{Folding, Op, PageCounter, PageViewBuilder, Request, TraceError};
+use clockhand_trace::{Folding, Op, PageCounter, PageViewBuilder, Request, TraceError, TraceInput};
 
 use super::REPLICATES;
+use crate::error::SimError;
+use crate::pages::Experiment;
+use crate::read_trace::ReadTrace;
 use crate::sample::{mixed, page_hash, threshold};
 use crate::views::{View, counted_trace};
-use crate::{Experiment, Progress, ReadTrace, SimError, TraceInput};
+use clockhand_trace::progress::Progress;
 
 /// One sample.
 pub(super) struct Replicate {

@@ -7,7 +7,7 @@ use clockhand_device::Exact;
 use clockhand_device::flash::time::Arrivals;
 use num_traits::ToPrimitive;
 
-use crate::SimError;
+use crate::error::SimError;
 use crate::ssd::placement::Placed;
 use crate::ssd::requests::RequestList;
 

@@ -3,7 +3,7 @@
 use clockhand_device::flash::time::{Arrivals, Latencies, Timing};
 
 use super::{Timed, Window};
-use crate::SsdRow;
+use crate::ssd::SsdRow;
 
 const NS_PER_US: f64 = 1e3;
 const NS_PER_S: f64 = 1e9;

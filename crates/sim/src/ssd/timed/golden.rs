@@ -17,9 +17,10 @@ use clockhand_policy::buffer::{BufferSize, PagesPerBlock};
 use serde_json::{Value, json};
 
 use super::{ArrivalTimes, TimedArrivals, TimedCell, TimedFinished, Wanted, requests};
+use crate::error::SimError;
 use crate::ssd::course::Repeat;
 use crate::ssd::placement::{Placed, PlacedCommand, PlacedForTest};
-use crate::{Progress, SimError};
+use clockhand_trace::progress::Progress;
 
 fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");

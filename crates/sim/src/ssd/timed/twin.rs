@@ -15,10 +15,10 @@ use clockhand_twins::{
 
 use super::requests::{Cursor, count};
 use super::{ArrivalTimes, TimedCell, TimedFinished, Wanted};
-use crate::Progress;
 use crate::ssd::cell::{Cell, Finished, Unobserved};
 use crate::ssd::course::Repeat;
 use cases::{Case, case};
+use clockhand_trace::progress::Progress;
 use script::Decide;
 
 fn run(case: &Case) -> TimedFinished {

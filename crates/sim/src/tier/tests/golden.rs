@@ -16,7 +16,6 @@ use serde_json::{Value, json};
 
 use super::steps::{Noted, keys_of, reference, view_of};
 use super::twin::{action, twin_op, twin_prices, twin_rules};
-use crate::Progress;
 use crate::intervals::Cuts;
 use crate::next_use::next_use;
 use crate::tier::bound::bound;
@@ -25,6 +24,7 @@ use crate::tier::price::TierPrices;
 use crate::tier::promotion::PromotionRule;
 use crate::tier::replay::{Keeping, PageVisitor, Renewal, TierReplay};
 use crate::tier::study::best_pages;
+use clockhand_trace::progress::Progress;
 
 fn goldens() -> Vec<(String, Value)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");

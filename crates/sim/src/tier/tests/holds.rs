@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use super::steps::{Noted, PAGE_BYTES, view_of};
 use crate::intervals::Cuts;
 use crate::next_use::next_use;
-use crate::replay::{Cell, ReplayOptions};
+use crate::replay::{Cell, Counts, ReplayOptions};
 use crate::tier::bound::bound;
 use crate::tier::counts::TierCounts;
 use crate::tier::page_policy::Sight;
@@ -22,7 +22,7 @@ use crate::tier::price::TierPrices;
 use crate::tier::promotion::PromotionRule;
 use crate::tier::replay::{Keeping, PageVisitor, Renewal, TierReplay};
 use crate::tier::study::best_pages;
-use crate::{Counts, Progress};
+use clockhand_trace::progress::Progress;
 
 const TIER_POLICIES: [&str; 5] = [
     "clock-dwf:expiration=2",

@@ -16,7 +16,6 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::steps::{Noted, PAGE_BYTES, keys_of, view_of};
-use crate::Progress;
 use crate::intervals::Cuts;
 use crate::next_use::next_use;
 use crate::tier::page_policy::Sight;
@@ -24,6 +23,7 @@ use crate::tier::price::{TierPrices, exact};
 use crate::tier::promotion::PromotionRule;
 use crate::tier::replay::{Keeping, PageVisitor, Renewal, TierReplay};
 use crate::tier::study::best_pages;
+use clockhand_trace::progress::Progress;
 
 const PING_PONG: u64 = 6;
 const SECONDS: [u64; 3] = [11, 12, 40];

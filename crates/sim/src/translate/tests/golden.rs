@@ -7,10 +7,11 @@ use clockhand_twins::{Op, TranslationEvent, TranslationRules};
 use serde_json::{Map, Value, json};
 
 use super::steps::{Reference, State, space_of, view_of, with_replay};
+use crate::translate::Storage;
 use crate::translate::paging::PagingCounts;
 use crate::translate::price::{PricedStorage, TranslationTimes, exact_times};
+use crate::translate::study::priced;
 use crate::translate::translator::TranslationCounts;
-use crate::translate::{Storage, priced};
 
 fn goldens(kind: &str) -> Vec<(String, Value)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");

@@ -10,7 +10,6 @@ use clockhand_policy::{Frame, Frames, Memory, PageId, Ratio};
 use clockhand_trace::{Folding, Op, PageView, PageViewBuilder, Record, Request};
 use clockhand_twins::{StreamPage, TlbKey, TranslationEvent, TranslationRules, UpperEntry};
 
-use crate::Progress;
 use crate::intervals::Cuts;
 use crate::next_use::next_use;
 use crate::replay::{ByAccess, ByExactBits, Feed};
@@ -19,6 +18,7 @@ use crate::translate::replay::{ByForesight, Entering, Replay};
 use crate::translate::space::{Promotion, Space};
 use crate::translate::tlb::Tlb;
 use crate::translate::translator::{LookUp, TlbLevels, TranslationCounts};
+use clockhand_trace::progress::Progress;
 
 pub(super) type Reference = (StreamPage, clockhand_twins::Op);
 

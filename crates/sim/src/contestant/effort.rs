@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clockhand_policy::Ratio;
 use clockhand_quantity::Text;
 
-use crate::SimError;
+use crate::error::SimError;
 
 /// Seconds that a cell may take about, on a machine that takes 50 million steps a second. They are turned into a number of
 /// steps that depends on nothing but the trace and the memory size, so that results are the same everywhere.
@@ -37,7 +37,7 @@ impl Effort {
     }
 
     /// The number of price adjustments, if each goes over `work` spans and priced steps.
-    pub(super) fn steps(self, work: usize) -> u32 {
+    pub(crate) fn steps(self, work: usize) -> u32 {
         let all = u128::from(self.0.numerator()) * u128::from(Self::WORK_PER_SECOND)
             / u128::from(self.0.denominator());
         (all / (work as u128 + 1)).min(Self::MOST_STEPS.into()) as u32
