@@ -40,9 +40,9 @@ def claims_of(folder: str) -> list[Row]:
 
 
 def verdicts() -> list[str]:
-    """Return a row per set of claims: how many were judged how."""
-    body = []
-    for name, folder in SETS.items():
+    """Return a column per set of claims: how many were judged how."""
+    columns = []
+    for folder in SETS.values():
         claims = claims_of(folder)
         counted = [claim for claim in claims if claim["counted"] == "yes"]
         counts = [
@@ -50,9 +50,9 @@ def verdicts() -> list[str]:
         ]
         said = {claim.get("statement") for claim in counted}
         many = "–" if None in said else str(len(said))
-        body.append([name, many, str(len(counted)), *counts, str(len(claims) - len(counted))])
-    heads = ["claims", "statements", "with their readings", *VERDICTS, BY_CONSTRUCTION]
-    return markdown(heads, body)
+        columns.append([many, str(len(counted)), *counts, str(len(claims) - len(counted))])
+    heads = ["statements", "with their readings", *VERDICTS, BY_CONSTRUCTION]
+    return markdown(["", *SETS], [list(row) for row in zip(heads, *columns, strict=True)])
 
 
 def statements(folder: str) -> list[str]:

@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -19,6 +19,7 @@ from gallery import gallery  # noqa: E402 - A neighbour, wherever this is starte
 from reference import reference  # noqa: E402
 
 import clockhand  # noqa: E402
+from clockhand import _engine  # noqa: E402
 
 SITE = Path(__file__).parent
 FRONT = SITE / "index.md"
@@ -79,11 +80,18 @@ def copied(page: Path, folder: Path) -> None:
     place.write_text(LINK.sub(kept, page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
+PARAMETERS = {"policies": _engine.policies, "buffers": _engine.write_buffers}
+"""Catalogs whose entries have parameters, with their ranges."""
+
+
 def catalogs() -> dict[str, str]:
     """Return the pages of policies, write buffers, devices, drives and formats, by their paths."""
     made = {}
     for folder, (title, catalog) in CATALOGS.items():
         listed = catalog()
+        parameters = {
+            entry["name"]: entry["parameters"] for entry in PARAMETERS.get(folder, list)()
+        }
         columns = [name for name in listed.columns if name != "parameters"]
         lines = [f"# {title}\n", f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
         for row in listed.select(columns).iter_rows(named=True):
@@ -91,6 +99,7 @@ def catalogs() -> dict[str, str]:
             cells[0] = f"[{row['name']}]({row['name']}.md)"
             lines.append(f"| {' | '.join(cells)} |")
             page = _own_page(row["name"], str(catalog(row["name"])))
+            page += _ranges(parameters.get(row["name"], []))
             if folder in PLAYERS and row.get("kind") != "bound":
                 player = f"../gallery/{PLAYERS[folder]}/{row['name']}.html"
                 page += f"\n[See it step by step]({player}):\n\n{_framed(player, row['name'])}\n"
@@ -99,9 +108,19 @@ def catalogs() -> dict[str, str]:
     return made
 
 
+def _ranges(parameters: Sequence[Mapping[str, str]]) -> str:
+    """Return a table of what parameters take, and their defaults."""
+    lines = [
+        f"| `{it['name']}` | {it['domain']} | {it['default']} | {it['summary']} |"
+        for it in parameters
+    ]
+    head = ["", "| parameter | takes | default | meaning |", "|---|---|---|---|"]
+    return "\n".join([*head, *lines, ""]) if lines else ""
+
+
 def _framed(player: str, name: str) -> str:
     """Return a player as a part of a page."""
-    style = "width: 100%; height: 40rem; border: 1px solid #8884"
+    style = "width: 100%; height: 56rem; border: 1px solid #8884"
     title = f"{name}, step by step"
     return f'<iframe src="{player}" title="{title}" loading="lazy" style="{style}"></iframe>'
 

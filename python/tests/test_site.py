@@ -76,6 +76,7 @@ def test_pages_of_policies_show_parameters_and_lead_to_a_player(content: Path) -
     for page in ("policies/craw.md", "buffers/clock-dnv.md"):
         text = (content / page).read_text(encoding="utf-8")
         assert '<iframe src="../gallery/' in text
+        assert "\n| parameter | takes | default | meaning |\n" in text
         assert "**Parameters.**" in text and "[See it step by step](../gallery/" in text
 
 
