@@ -272,7 +272,7 @@ def filecache(
         flush_at_end: Write dirty blocks when the trace ends.
         seed: Seed of policies with random choices, from 0.
         warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
-            (``"10s"``), when memory is full.
+            (``"10s"``), so that memory is filled before.
         every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
             of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
@@ -351,7 +351,7 @@ def locality(
         repeats: Consecutive references to one page count ``"each"``, or ``"collapsed"`` to the
             first read and the first write among them.
         warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
-            (``"10s"``), when memory is full.
+            (``"10s"``), so that memory is filled before.
         every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
             of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
@@ -449,7 +449,7 @@ def pagecache(
             trace, policy and memory size.
         seed: Seed of policies with random choices, from 0.
         warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
-            (``"10s"``), when memory is full.
+            (``"10s"``), so that memory is filled before.
         every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
             of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
@@ -792,7 +792,7 @@ def run_pagecache(
             trace, policy and memory size.
         seed: Seed of policies with random choices, from 0.
         warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
-            (``"10s"``), when memory is full.
+            (``"10s"``), so that memory is filled before.
         every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
             of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
@@ -886,8 +886,8 @@ def run_simulation(
         hand_ns: Software overhead: nanoseconds that each hand movement adds to the I/O time. If
             given, also 0, hand movements are counted, which takes longer: the frames that a policy
             examines while it looks for a victim.
-        fault_ns: With ``bits="mapped"``, an access to a page in memory is seen by a permission
-            fault: nanoseconds that each adds to the I/O time.
+        fault_ns: With ``bits="mapped"``: nanoseconds that each permission fault, by which a hit is
+            seen, adds to the I/O time.
         gauge_every: Faults between two samples of the values that policies adapt, from the first
             fault on.
         io_log: A file that gets every page that the run reads from and writes to the device, in
@@ -899,7 +899,7 @@ def run_simulation(
             least sample with a standard error of its I/O time below 1 %.
         seed: Seed of policies with random choices, and of samples, from 0.
         warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
-            (``"10s"``), when memory is full.
+            (``"10s"``), so that memory is filled before.
         every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
             of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
@@ -1000,7 +1000,7 @@ def run_ssd(
             and drive.
         seed: Seed of ageing and of random victims, from 0.
         warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
-            (``"10s"``), when memory is full.
+            (``"10s"``), so that memory is filled before.
         every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
             of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
@@ -1094,8 +1094,8 @@ def simulate(
         hand_ns: Software overhead: nanoseconds that each hand movement adds to the I/O time. If
             given, also 0, hand movements are counted, which takes longer: the frames that a policy
             examines while it looks for a victim.
-        fault_ns: With ``bits="mapped"``, an access to a page in memory is seen by a permission
-            fault: nanoseconds that each adds to the I/O time.
+        fault_ns: With ``bits="mapped"``: nanoseconds that each permission fault, by which a hit is
+            seen, adds to the I/O time.
         gauge_every: Faults between two samples of the values that policies adapt, from the first
             fault on.
         io_log: A file that gets every page that the run reads from and writes to the device, in
@@ -1107,7 +1107,7 @@ def simulate(
             least sample with a standard error of its I/O time below 1 %.
         seed: Seed of policies with random choices, and of samples, from 0.
         warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
-            (``"10s"``), when memory is full.
+            (``"10s"``), so that memory is filled before.
         every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
             of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
@@ -1215,7 +1215,7 @@ def tier(
         page_size: Bytes, powers of two, such as ``"4KiB,64KiB"``.
         seed: Seed of policies with random choices, from 0.
         warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
-            (``"10s"``), when memory is full.
+            (``"10s"``), so that memory is filled before.
         every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
             of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.
@@ -1324,7 +1324,7 @@ def translate(
         charge_write_back: Charge time for pages that are written back, too.
         seed: Seed of policies and TLBs with random choices, from 0.
         warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
-            (``"10s"``), when memory is full.
+            (``"10s"``), so that memory is filled before.
         every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
             of one for the trace; ``cells`` of the result has those.
         jobs: Threads, from 1 to 1024; all cores if not given.

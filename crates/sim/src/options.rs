@@ -173,11 +173,11 @@ macro_rules! options {
                     $(#[doc = $doc])+
                     $name $(as $keyword)? $(in $key)? $(, $required)?: $value = $domain $(, $default)?;
                 )+
-                /// Begin to count after a number of references (10000), a share of them (20%) or a time (10s), when
-                /// memory is full.
+                /// Count only after this number of references (10000), share of them (20%) or time (10s), so that memory
+                /// is filled before.
                 ///
-                /// Counts begin after this number of references, share of them (``"20%"``) or time (``"10s"``), when
-                /// memory is full.
+                /// Counts begin after this number of references, share of them (``"20%"``) or time (``"10s"``), so that
+                /// memory is filled before.
                 warm_up: Option<String> = $crate::options::Domain::Number;
                 /// A row for each interval of references (10000) or of trace time (10ms, 2.5s), instead of one for the
                 /// trace.

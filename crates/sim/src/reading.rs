@@ -32,8 +32,8 @@ options! {
         ///
         /// Requests that are taken then; no limit if None.
         limit: Option<u64> = Domain::Whole { least: 0, most: u64::MAX };
-        /// For traces with record classes; what a store-miss fill is. paper: nothing; bus: a read; fault: a write. paper if not
-        /// given.
+        /// For captured traces with record classes: what the fill of a store miss counts as. paper: nothing; bus: a read;
+        /// fault: a write. paper if not given.
         ///
         /// What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing (the default where there are
         /// classes); ``"bus"``, a read; ``"fault"``, a write.
@@ -46,7 +46,7 @@ options! {
         ///
         /// Read all files, and those in folders, as one trace; otherwise each is a trace of its own.
         as_one: bool = Domain::Flag;
-        /// Order of --as-one: time, or files, one after the other as they are named.
+        /// Order of --as-one: time, or files, in the order of their names on the command line.
         ///
         /// Of files as one trace: ``"time"`` (if not given), where all have times, or ``"files"``, one after the other.
         order: Option<String> = Domain::Word { words: &["time", "files"] };

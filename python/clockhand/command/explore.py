@@ -22,7 +22,7 @@ Place = Annotated[
 Port = Annotated[int | None, typer.Option(help="The port of the page; a free one if not given.")]
 Browser = Annotated[
     bool,
-    typer.Option("--browser/--no-browser", help="Whether to open the page."),
+    typer.Option("--browser/--no-browser", help="Open the page in a browser."),
 ]
 HIGHEST_PORT = 65535
 

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 Rows = Annotated[
     str | None,
     typer.Option(
-        help=f"Which table to write: {', '.join(KINDS)}; summary, or miss-curve with --sample. "
-        "intervals, with --every, if that is given. window, with --frames or --memory: what "
-        "windows of CFLRU would save."
+        help=f"Table to write: {', '.join(KINDS)}; or window, with --frames or --memory: what "
+        "windows of CFLRU would save. If not given: intervals with --every, miss-curve with "
+        "--sample, else summary."
     ),
 ]
 Frames = Annotated[int | None, typer.Option(help="With --rows window: page frames of LRU.")]

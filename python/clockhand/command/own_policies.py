@@ -83,7 +83,7 @@ def _new_policy(name: NewName, folder: Folder = None, path: Checkout = None) -> 
 
 
 def _check_policy(policy: Policy, format: OutputFormat = None) -> None:
-    """Try the rules that every policy keeps, and say which one broke and what happened before."""
+    """Check a policy against the rules that all keep, and show the steps to a broken rule."""
     checked = clockhand.check_policy(policy)
     write_rows(checked.rules, format or Format.TABLE, partial(_print_rules, policy, checked))
     if checked.raised is not None:

@@ -134,8 +134,8 @@ def _recommend(
     *,
     reading: Reading,
 ) -> None:
-    """Say which policy suits a program, a device and a memory size, or which write buffer a drive,
-    and how robust that is."""
+    """Name the best policy for a trace, a device and a memory size, or the best write buffer for a
+    drive, and say how robust the choice is."""
     if figure is not None and figure.suffix.lower() not in PICTURES:
         raise UsageError(
             option("figure") + f" {figure}: the ending tells no picture that is drawn",

@@ -28,7 +28,7 @@ Paper = Annotated[
 ]
 ExperimentFile = Annotated[
     Path | None,
-    typer.Option("--experiment", help="The paper's, which comes with Clockhand, if not given."),
+    typer.Option("--experiment", help="Experiment file; the package's if not given."),
 ]
 Report = Annotated[
     Path | None,
@@ -40,9 +40,9 @@ RealTraces = Annotated[
     Path | None,
     typer.Option(
         "--traces",
-        help="A folder with other captures. craw: all of them, such as whole sessions, are taken "
-        "instead of the experiment's. cflru, scm: longer ones, taken instead of those of the same "
-        "names. clock-dnv: the real traces that the experiment names, taken along.",
+        help="A folder with other traces. craw: they replace all of the experiment's. cflru, scm: "
+        "they replace those of the same names, and those that the experiment names are added. "
+        "clock-dnv: those that the experiment names are added.",
     ),
 ]
 

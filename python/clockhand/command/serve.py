@@ -127,8 +127,8 @@ def _serve(
 ) -> None:
     """Serve a disk to NBD clients, behind a write buffer that clockhand ssd simulates.
 
-    SIGTERM and Ctrl-C end it: every page goes to the disk, which is a plain image then. With a
-    program the server ends when it does, and the exit code is the program's.
+    SIGTERM or Ctrl-C ends the server once every page is on the disk, which is a plain image then.
+    With a program the server ends when the program does, with its exit code.
     """
     inherited = command is None and socket is None and listen is None and is_passed_a_socket()
     check_outputs(out, report, None, record)

@@ -171,8 +171,8 @@ def _report(
     *,
     papers: Papers,
 ) -> None:
-    """Show what a dataset holds: a table per trace and setting, and a report as HTML; which is
-    better over its traces; or what moved in another one."""
+    """Show a dataset: a table per trace and setting, or which policy is better over its traces, or
+    what differs in another dataset."""
     check_outputs(out, report, plots)
     if highlight and (other is not None or over_traces):
         raise UsageError(option("highlight") + " is about the figures of a study", "leave it out")

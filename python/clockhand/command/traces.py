@@ -51,7 +51,7 @@ def _info(
     *,
     reading: Reading,
 ) -> None:
-    """Tell what a trace is like: format, requests, reads and writes, footprint, skipped lines."""
+    """Describe traces: format, requests, reads and writes, footprint, skipped lines."""
     with shown_progress() as watch:
         source = _single(as_traces(traces, watch=watch, **reading))
         info = source.info(page_size=page_size, watch=watch)

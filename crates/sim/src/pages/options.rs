@@ -43,11 +43,10 @@ options! {
         /// Software overhead: nanoseconds that each hand movement adds to the I/O time. If given, also 0, hand
         /// movements are counted, which takes longer: the frames that a policy examines while it looks for a victim.
         hand_ns: Option<u64> = Domain::Whole { least: 0, most: u64::MAX };
-        /// With --bits mapped, an access to a page in memory is seen by a permission fault: each adds this many ns to
-        /// the I/O time.
+        /// With --bits mapped: ns that each permission fault, by which a hit is seen, adds to the I/O time.
         ///
-        /// With ``bits="mapped"``, an access to a page in memory is seen by a permission fault: nanoseconds that
-        /// each adds to the I/O time.
+        /// With ``bits="mapped"``: nanoseconds that each permission fault, by which a hit is seen, adds to the I/O
+        /// time.
         fault_ns: Option<u64> = Domain::Whole { least: 0, most: u64::MAX };
         /// Sample the gauges after this many faults; 1 if not given.
         ///

@@ -31,8 +31,8 @@ options! {
         /// Ageing of drives: ``"fill"``, ``"random:N"`` (filled, then N drive writes), ``"random"`` (until steady) or
         /// ``"none"``.
         precondition: String = Domain::Text, "fill";
-        /// original: a trace beyond the drive's end is refused; wrap: blocks modulo the drive's; compact: the blocks that the
-        /// trace touches, one after the other.
+        /// Addresses beyond the drive's end. original: refuse the trace; wrap: take blocks modulo the drive's; compact:
+        /// renumber the blocks that the trace touches.
         ///
         /// Where addresses beyond a drive's end go: ``"original"`` refuses them, ``"wrap"`` takes blocks modulo the
         /// drive's, ``"compact"`` numbers the touched blocks.
