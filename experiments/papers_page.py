@@ -90,6 +90,26 @@ def without_verdict(folder: str, judged: Collection[str]) -> list[str]:
     return [f"* {reason}: {', '.join(names)}" for reason, names in sorted(why.items())]
 
 
+def curves() -> list[str]:
+    """Return the verdicts that another threshold of ours would change: a row per statement, in its
+    first reading."""
+    body = []
+    for folder in ("craw", "cflru", "scm", "clock-dnv"):
+        first: dict[tuple[str, str], list[Row]] = {}
+        for row in rows_of(RESULTS / folder / "thresholds.csv"):
+            rows = first.setdefault((row["statement"], row["threshold"]), [])
+            if not rows or rows[0]["claim"] == row["claim"]:
+                rows.append(row)
+        for (statement, _), rows in first.items():
+            if len({row["verdict"] for row in rows}) > 1:
+                told = (
+                    f"{float(row['value']):g}{' (ours)' if row['ours'] == 'yes' else ''} {row['verdict']}"
+                    for row in rows
+                )
+                body.append([f"`{statement}`", ", ".join(told)])
+    return markdown(["statement", "threshold and verdict"], body)
+
+
 def bands() -> list[str]:
     """Return I/O time over CLOCK's, mean and worst cell, of both sets of traces."""
     body = []
@@ -176,6 +196,7 @@ def mobile_claims(folder: str) -> Iterable[Claim]:
 
 BLOCKS: dict[str, Callable[[], Sequence[str]]] = {
     "verdicts": verdicts,
+    "thresholds": curves,
     "craw-statements": lambda: statements("craw"),
     "craw-whole-statements": lambda: statements("craw/whole"),
     "craw-bands": bands,

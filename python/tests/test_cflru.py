@@ -4,16 +4,18 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 import clockhand
 from clockhand import UsageError
-from clockhand.reproduce import Verdict, judge, read_paper_experiment, reproduce
+from clockhand.reproduce import Claim, Verdict, judge, read_paper_experiment, reproduce
 from clockhand.reproduce.judge import NotTestableError
 from clockhand.reproduce.measures.cflru import KERNELS, WINDOWS, hits_in_working_region
 from clockhand.reproduce.packaged import packaged_content
+from clockhand.reproduce.statements import thresholds
 from conftest import Clockhand
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,6 +30,8 @@ PAPERS_MB = {
     if claim["key"] in ("swap", "buffers")
 }
 CLAIMS = 43
+BESIDE = 2 * 12 + 2
+"""Controllers of the window that adapts, and the predicted window."""
 FLUSHED = 13
 """Further readings, in which what is dirty at the end is written."""
 ELAPSED = {"no-readahead-time", "static-time", "dynamic-time"}
@@ -216,15 +220,16 @@ def test_the_command_prints_verdicts_and_writes_page_and_tables(
     )  # fmt: skip
     assert run.code == 0, run.err
     claims = pl.read_csv(tmp_path / "claims.csv")
-    assert claims.height == CLAIMS + FLUSHED
+    assert claims.height == CLAIMS + FLUSHED + BESIDE
     assert claims["claim"].str.ends_with("-flushed").sum() == FLUSHED
     assert set(claims.filter(pl.col("verdict") == "not testable here")["claim"]) >= ELAPSED
     assert {path.name for path in (tmp_path / "t").iterdir()} == {
         "claims.csv", "statements.csv", "swap.csv", "swap-flushed.csv", "buffers.csv",
-        "buffers-flushed.csv", "kernels.csv",
+        "buffers-flushed.csv", "kernels.csv", "predicted.csv", "controller.csv",
+        "controller-flushed.csv", "thresholds.csv",
     }  # fmt: skip
     page = (tmp_path / "p.html").read_text()
-    assert f"The CFLRU paper on 15 traces: of {CLAIMS + FLUSHED - 3} claims" in page
+    assert f"The CFLRU paper on 15 traces: of {CLAIMS + FLUSHED + BESIDE - 3} claims" in page
     assert "in how many readings it holds" in page and "of 2 readings" in page
     chromium = shutil.which("chromium")
     if chromium is None:
@@ -245,7 +250,10 @@ def test_cells_are_kept_and_are_those_of_the_studies(
     dataset = tmp_path / "cells"
     made = reproduce(read_paper_experiment("cflru", short_experiment), dataset=dataset)
     parts = sorted(dataset.glob("*/part-*.parquet"))
-    folders = {"swap", "swap_flushed", "buffers", "buffers_flushed", "kernels"}
+    folders = {
+        "swap", "swap_flushed", "controller", "controller_flushed", "buffers", "buffers_flushed",
+        "kernels",
+    }  # fmt: skip
     assert {part.parent.name for part in parts} == folders
     again = reproduce(read_paper_experiment("cflru", short_experiment), dataset=dataset)
     assert sorted(dataset.glob("*/part-*.parquet")) == parts
@@ -297,3 +305,52 @@ def test_longer_captures_in_a_folder_are_taken_and_named_so(tmp_path: Path) -> N
     assert names["swap"]["Kword"] == "gedit, whole" and names["swap"]["Gqview"] == "geeqie"
     assert names["buffers"]["Gqview"] == "pictures, whole"
     assert str(longer / "gedit.parquet") in parts["swap"].sweep.traces
+
+
+def predicted(lru: float, of_prediction: float, best: float) -> list[Claim]:
+    rows = [
+        {"workload": workload, "trace": workload, "flush_at_end": flush, "frames": 4096,
+         "predicted_window": 100, "lru": lru, "predicted": of_prediction, "best": best}
+        for workload in "abcde"
+        for flush in (False, True)
+    ]  # fmt: skip
+    claims = judge("cflru", {"predicted": pl.DataFrame(rows)})
+    return [claim for claim in claims if claim.statement == "predicted-window"]
+
+
+def test_a_predicted_window_is_held_against_the_best_one() -> None:
+    [free, flushed] = predicted(100.0, 55.0, 50.0)
+    assert free.verdict is flushed.verdict is Verdict.REPRODUCED and "90% to 90%" in free.found
+    assert predicted(100.0, 60.0, 50.0)[0].verdict is Verdict.CONTRADICTED
+    assert predicted(100.0, 100.0, 100.0)[0].verdict is Verdict.UNTESTABLE, "nothing to save"
+
+
+def test_thresholds_of_ours_are_tried_and_named() -> None:
+    rows = pl.DataFrame(
+        [
+            {"workload": str(number), "trace": "t", "flush_at_end": flush, "frames": 4096,
+             "predicted_window": 1, "lru": 100.0, "predicted": 60.0, "best": 50.0}
+            for number in range(5)
+            for flush in (False, True)
+        ]
+    )  # fmt: skip
+    tried = thresholds("cflru", {"predicted": rows}).filter(claim="predicted-window")
+    verdicts = dict(tried.select("value", "verdict").rows())
+    assert verdicts["0.8"] == "reproduced" and verdicts["0.9"] == "contradicted"
+    assert tried.filter(ours="yes")["value"].to_list() == ["0.9"]
+
+
+def test_a_controller_is_a_reading_of_the_window_that_adapts() -> None:
+    def cells(policy: str, writes: int) -> list[dict[str, Any]]:
+        return [
+            {"workload": workload, "frames": 4096, "policy": policy, "clean_evictions": 1,
+             "dirty_evictions": 1, "read_ios": 0, "write_ios": writes}
+            for workload in "abcde"
+        ]  # fmt: skip
+
+    rows = [*cells("lru", 1000), *cells("cflru-dynamic:period=100,step=8", 769)]
+    claims = judge("cflru", {"controller": pl.DataFrame(rows)})
+    [claim, *others] = [claim for claim in claims if claim.key.startswith("controller")]
+    assert claim.statement == "swap-dynamic" and "100 references" in claim.reading
+    assert claim.verdict is Verdict.REPRODUCED and "-23.1 %" in claim.found
+    assert {other.verdict for other in others} == {Verdict.UNTESTABLE}

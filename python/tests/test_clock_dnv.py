@@ -9,8 +9,9 @@ import pytest
 import clockhand
 from clockhand.reproduce import Claim, Reproduction, Verdict, read_paper_experiment, reproduce
 from clockhand.reproduce import judge as judge_paper
-from clockhand.reproduce.judge import counted, signed
+from clockhand.reproduce.judge import signed
 from clockhand.reproduce.measures.clock_dnv import MODES, NOT_PADDED, OURS
+from clockhand.reproduce.statements import counted
 from clockhand.studies.ssd.run import SSD_SCHEMA
 from conftest import Clockhand, assert_one_sentence
 
@@ -141,14 +142,17 @@ def test_stand_ins_meet_the_papers_table_and_are_called_so(made: Reproduction) -
     assert all(trace["stand_in"] for trace in made.facts["traces"][:3])
 
 
-def test_a_real_trace_that_is_at_hand_is_taken_along_and_not_judged(
+def test_a_real_trace_that_is_at_hand_is_taken_along_and_judged_apart(
     made: Reproduction,
 ) -> None:
     real = made.results["real"]
     assert real["workload"].is_null().all()
     assert set(real["trace"]) == {"real"} and set(real["map"]) == {"compact"}
     assert "real-traces" in {table.slug for table in made.tables}
-    assert judge(made.results["rows"]) == made.claims
+    assert judge_paper("clock-dnv", {"rows": made.results["rows"], "real": real}) == made.claims
+    apart = {claim.key: claim.reading for claim in made.claims if "-real" in claim.key}
+    assert all("public block traces" in reading for reading in apart.values())
+    assert "conclusion-real" in apart and "hit-ratio-financial-real" not in apart
     named = made.paper_tables["Table III: workloads"]["workload"]
     assert any("not the paper's" in name for name in named)
 
@@ -191,6 +195,18 @@ def test_padding_is_judged_against_no_padding() -> None:
     assert "0 of 3 cells" in of["padding-erases-tenth"].found, "a tenth is more than 5 %"
     lacking = rows_of({}).filter(pl.col("policy") != NOT_PADDED)
     assert verdict(judge(lacking), "padding-writes") is Verdict.UNTESTABLE
+
+
+def test_buffers_that_heed_syncs_are_compared_with_their_like() -> None:
+    def heeding(policy: str) -> str:
+        return f"{policy}{',' if ':' in policy else ':'}commands=safe"
+
+    rows = rows_of({OURS: {"host_writes": 90.0}})
+    policies = [heeding(policy) for policy in rows["policy"]]
+    rows = rows.with_columns(policy=pl.Series(policies))
+    claims = {it.key: it for it in judge_paper("clock-dnv", {"rows": rows, "synced": rows})}
+    fewer = claims["write-requests-in-all-cases-synced"]
+    assert fewer.verdict is Verdict.REPRODUCED and "6 of 6 cells" in fewer.found
 
 
 def test_twice_the_hit_ratio_is_twice() -> None:
@@ -251,7 +267,7 @@ def test_the_command_writes_claims_tables_and_a_page(
     ):  # fmt: skip
         assert words in page
     assert {path.name for path in (tmp_path / "tables").iterdir()} == {
-        "claims.csv", "statements.csv", "rows.csv", "ablation.csv", "timed.csv",
+        "claims.csv", "statements.csv", "thresholds.csv", "rows.csv", "ablation.csv", "timed.csv",
         "timed-verdicts.csv",
     }  # fmt: skip
     claims = pl.read_json(tmp_path / "claims.json")

@@ -24,8 +24,8 @@ from polars.testing import assert_frame_equal
 
 import clockhand
 from clockhand.reproduce import Claim, judge, read_paper_experiment
-from clockhand.reproduce.judge import claim_table
 from clockhand.reproduce.measured import Measured, read_measured
+from clockhand.reproduce.statements import claim_table
 from clockhand.reproduce.tables import ALL_TRACES, ablation, band_rows
 from clockhand.studies.ssd.findings import FAMILY
 from clockhand.studies.ssd.run import SSD_SCHEMA
@@ -119,7 +119,7 @@ def kept_results(paper: str, folder: str) -> dict[str, pl.DataFrame | Measured]:
     """The values that judge a paper's claims, from its kept tables."""
     if paper == "craw":
         names = ["rows", "locality", "areas", "overheads"]
-        names += ["flushed", "anonymous", "anonymous_flushed"]
+        names += ["flushed", "anonymous", "anonymous_flushed", "costs", "devices"]
         files = {name: f"{folder}/{name.replace('_', '-')}" for name in names}
         return {
             name: table(file, infer_schema_length=None)
@@ -127,10 +127,15 @@ def kept_results(paper: str, folder: str) -> dict[str, pl.DataFrame | Measured]:
             if (RESULTS / f"{file}.csv").exists()
         }
     if paper == "clock-dnv":
-        return {"rows": table("clock-dnv/rows", schema_overrides=SSD_SCHEMA).with_columns(FAMILY)}
+        slugs = {"rows": "rows", "real": "real-traces", "synced": "synced"}
+        return {
+            name: table(f"clock-dnv/{slug}", schema_overrides=SSD_SCHEMA).with_columns(FAMILY)
+            for name, slug in slugs.items()
+            if (RESULTS / f"clock-dnv/{slug}.csv").exists()
+        }
     if paper == "cflru":
         names = ["swap", "swap_flushed", "buffers", "buffers_flushed", "kernels"]
-        names += ["timeline", "timeline_flushed"]
+        names += ["timeline", "timeline_flushed", "predicted", "controller", "controller_flushed"]
         files = {name: name.replace("_", "-") for name in names}
         return {
             name: table(f"cflru/{file}", infer_schema_length=None) for name, file in files.items()

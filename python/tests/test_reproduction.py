@@ -28,7 +28,6 @@ from clockhand.reproduce.judge import (
     judged_most,
     judged_number,
     judged_range,
-    statements,
 )
 from clockhand.reproduce.measures.cflru import misses_least
 from clockhand.reproduce.measures.compared import Compared
@@ -37,6 +36,7 @@ from clockhand.reproduce.measures.locality import locality_rows
 from clockhand.reproduce.measures.noise import inversion
 from clockhand.reproduce.packaged import packaged_content
 from clockhand.reproduce.report import title_of
+from clockhand.reproduce.statements import statements
 from clockhand.reproduce.tables import band_rows
 from conftest import Clockhand, assert_one_sentence
 from test_report_browser import unavailable

@@ -311,8 +311,9 @@ def test_the_command_prints_verdicts_and_writes_page_and_tables(
     of_loop = {"storage-30-percent-slower", "two-hits-measured"}
     assert set(untested) == of_loop | {f"faults-{workload}" for workload in WORKLOADS}
     assert {path.name for path in (tmp_path / "t").iterdir()} == {
-        "claims.csv", "statements.csv", "fastest-page-size.csv", "mobile.csv", "mobile-tlb.csv",
-        "required-hits.csv", "desktop-priced.csv", "desktop-shares.csv", "paged.csv",
+        "claims.csv", "statements.csv", "thresholds.csv", "fastest-page-size.csv",
+        "mobile.csv", "mobile-tlb.csv", "required-hits.csv", "desktop-priced.csv",
+        "desktop-shares.csv", "paged.csv",
         "prefetched.csv", "huge.csv", "sequential.csv", "rows.csv", "servers.csv",
     }  # fmt: skip
     page = (tmp_path / "p.html").read_text()

@@ -29,7 +29,7 @@ from clockhand.sweep.task import RECIPE
 MAIN = "rows"
 """The name of the file's own sweep beside its parts, if it has traces."""
 
-BESIDE = ("break_even", "gauges", "locality", "measurement", "simulate", "window")
+BESIDE = ("break_even", "gauges", "locality", "measurement", "prediction", "simulate", "window")
 """Tables that ask something beside sweeps; :mod:`clockhand.reproduce.run` has what it is."""
 
 SHARED = ("question", "expected", "seed", "memory_budget", "dataset")

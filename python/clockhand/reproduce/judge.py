@@ -9,8 +9,7 @@ holds in more than half of the cases, is *direction only*. With the other sign, 
 of the cases, it is *contradicted*. Fewer than five cases are *too few*. A mean over cases has an
 interval, by a bootstrap over them: it is *inconclusive* if the interval is wider than what counts
 as the paper's number and reaches into it. If the paper's words have several readings, or a choice
-of ours decides, each reading has a verdict of its own. :func:`statements` says in how many of them
-a statement holds.
+of ours decides, each reading has a verdict of its own.
 """
 
 import importlib
@@ -22,9 +21,8 @@ from statistics import median
 from typing import Any, cast
 
 import numpy as np
-import polars as pl
 
-from clockhand.report.words import percent, unique
+from clockhand.report.words import percent
 from clockhand.reproduce.packaged import packaged_content
 from clockhand.study.records import Fields, Record
 
@@ -224,7 +222,7 @@ OVER_CASES = ("mean", "cases", "most")
 TEXTS = ("what", "found", "says", "reading", "why")
 OWN = {
     *TEXTS, "key", "place", "quote", "tables", "measure", "rule", "rule_text", "paper",
-    "by_construction", "each", "readings", "nearly", "statement",
+    "by_construction", "each", "readings", "nearly", "statement", "curve",
 }  # fmt: skip
 """What a claim in ``claims.toml`` may say; everything else is an argument of its measure."""
 
@@ -243,6 +241,24 @@ def judge(paper: str, tables: Record) -> list[Claim]:
         if all(name in tables for name in claim.get("tables", ()))
     )
     return [claim for claim in claims if claim is not None]
+
+
+def judged_at(paper: str, tables: Record) -> Iterator[tuple[Claim, str, float, bool]]:
+    """Judge claims with other thresholds: those of ``curve``, each value in turn.
+
+    Returns:
+        The claim, the threshold's name and value, and whether it is the one that claims are judged
+        by.
+    """
+    content = packaged_content(paper, "claims.toml")
+    for claim in _readings(content):
+        if not all(name in tables for name in claim.get("tables", ())):
+            continue
+        for name, values in claim.get("curve", {}).items():
+            for value in values:
+                judged = _judged(content, {**claim, name: value}, tables)
+                if judged is not None:
+                    yield judged, name, value, value == claim[name]
 
 
 def measure_of(name: str) -> Callable[..., Found | None]:
@@ -359,77 +375,3 @@ def _in_words(values: Values, shown: Callable[[float], str]) -> Fields:
     ends = {"least": shown(min(values)), "greatest": shown(max(values))}
     counts = {"held": sum(map(bool, values)), "cases": len(values)}
     return {**counts, **ends, "mean": shown(mean)}
-
-
-def claim_table(claims: Collection[Claim]) -> pl.DataFrame:
-    """Return claims as a table, a row each."""
-    columns: Mapping[str, Callable[[Claim], str]] = {
-        "claim": lambda claim: claim.key,
-        "statement": lambda claim: claim.statement,
-        "place": lambda claim: claim.place,
-        "reading": lambda claim: claim.reading,
-        "verdict": lambda claim: str(claim.verdict),
-        "counted": lambda claim: "no, true by construction" if claim.by_construction else "yes",
-        "paper": lambda claim: claim.paper,
-        "found": lambda claim: claim.found,
-        "quote": lambda claim: claim.quote,
-    }
-    texts = {
-        name: [text(claim).replace("\u00a0", " ") for claim in claims]
-        for name, text in columns.items()
-    }
-    return pl.DataFrame(texts)
-
-
-JUDGED = (
-    Verdict.CONTRADICTED, Verdict.INCONCLUSIVE, Verdict.DIRECTION, Verdict.REPRODUCED,
-)  # fmt: skip
-"""Verdicts about numbers, the worst first."""
-
-
-def statements(claims: Collection[Claim]) -> pl.DataFrame:
-    """Return what the paper says, a row each, and in how many of its readings it holds.
-
-    Returns:
-        The columns statement, place, paper, holds (``k of n readings``: reproduced in k of the n
-        that have a verdict about numbers), best and worst (their verdict and numbers), and how
-        these read (``best_reading``, ``worst_reading``). Claims that are true by
-        construction, or testable in no reading, have no row.
-    """
-    of: dict[str, list[Claim]] = {}
-    for claim in claims:
-        if claim.verdict in JUDGED and not claim.by_construction:
-            of.setdefault(claim.statement, []).append(claim)
-    rows = []
-    for statement, readings in of.items():
-        ranked = sorted(readings, key=lambda it: (JUDGED.index(it.verdict), it.support))
-        held = sum(claim.verdict is Verdict.REPRODUCED for claim in readings)
-        worst, best = ranked[0], ranked[-1]
-        many = "reading" if len(readings) == 1 else "readings"
-        papers = unique(claim.paper for claim in readings)
-        rows.append({
-            "statement": statement,
-            "place": readings[0].place,
-            "paper": "; ".join(paper for paper in papers if paper),
-            "holds": f"{held} of {len(readings)} {many}",
-            **_end("best", best),
-            **_end("worst", worst if len(readings) > 1 else None),
-        })  # fmt: skip
-    columns = (
-        "statement", "place", "paper", "holds", "best", "best_reading", "worst", "worst_reading",
-    )  # fmt: skip
-    return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String))
-
-
-def _end(name: str, claim: Claim | None) -> dict[str, str]:
-    """The verdict and the numbers of the best or the worst reading, and how it reads."""
-    told = f"{claim.verdict}: {claim.found}".replace("\u00a0", " ") if claim else ""
-    return {name: told, f"{name}_reading": claim.reading if claim else ""}
-
-
-def counted(claims: Collection[Claim]) -> dict[Verdict, int]:
-    """Return how many claims have which verdict, without those that are true by construction."""
-    return {
-        verdict: sum(claim.verdict is verdict for claim in claims if not claim.by_construction)
-        for verdict in Verdict
-    }

@@ -12,9 +12,10 @@ from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.scales import Kind, label_expression
 from clockhand.report.words import number_text
 from clockhand.reproduce.figures import FIGURES, OF_PAPER, Lines
-from clockhand.reproduce.judge import Claim, counted
+from clockhand.reproduce.judge import Claim
 from clockhand.reproduce.packaged import packaged_content
 from clockhand.reproduce.run import Reproduction
+from clockhand.reproduce.statements import counted
 from clockhand.studies.locality.charts import look, panel_chart, panel_records
 from clockhand.studies.locality.panels import topics
 from clockhand.studies.ssd.findings import geometry_line

@@ -11,10 +11,12 @@ from clockhand.report.paper_tables import PaperTable
 from clockhand.report.words import unique
 from clockhand.reproduce import tables as making
 from clockhand.reproduce.experiment import MAIN, PaperExperiment, Part
-from clockhand.reproduce.judge import Claim, claim_table, judge, statements
+from clockhand.reproduce.judge import Claim, judge
 from clockhand.reproduce.measured import Measured
+from clockhand.reproduce.measures.cflru import prediction_row
 from clockhand.reproduce.measures.locality import locality_rows
 from clockhand.reproduce.packaged import packaged_content
+from clockhand.reproduce.statements import claim_table, statements, thresholds
 from clockhand.studies.filecache.run import break_even
 from clockhand.studies.locality.run import Locality, locality
 from clockhand.studies.locality.tables import TABLES
@@ -110,7 +112,11 @@ def reproduce(
         results |= getattr(beside, kind)(name, **own)
     results["facts"] = _joined_facts(experiment.parts, swept)
     claims = judge(experiment.paper, results)
-    results |= {"claims": claim_table(claims), "statements": statements(claims)}
+    results |= {
+        "claims": claim_table(claims),
+        "statements": statements(claims),
+        "thresholds": thresholds(experiment.paper, results),
+    }
     report = packaged_content(experiment.paper, "report.toml")
     analyses = [
         PaperTable(it.title, it.slug, analyse(results[name], it))
@@ -255,6 +261,24 @@ class _Beside:
             )
         ]
         return {name: pl.concat(rows)}
+
+    def prediction(self, name: str, *, memory: str, device: str, windows: list[str]) -> Fields:
+        """The cost of the window that formula (1) of CFLRU predicts, beside LRU's and the best."""
+        rows = []
+        for (trace, called), workload in zip(
+            self._names.items(), self._part.workloads, strict=True
+        ):
+            found = predict_window(trace, memory=memory, device=device).rows
+            pages = int(found["predicted_window"][0])
+            predicted = f"cflru:window_pages={pages}"
+            for flush in (False, True):
+                costs = run_simulation(
+                    trace, policies=["lru", predicted, *windows], memory=memory, device=device,
+                    flush_at_end=flush, watch=False,
+                ).rows  # fmt: skip
+                at = {"workload": workload, "trace": called, "flush_at_end": flush}
+                rows.append(prediction_row(at, pages, predicted, costs))
+        return {name: pl.DataFrame(rows)}
 
     def measurement(self, name: str, *, file: Measured) -> Fields:
         """The times of one machine."""

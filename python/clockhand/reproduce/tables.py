@@ -15,6 +15,7 @@ from clockhand.reproduce.measures.cflru import (
     KERNELS,
     PAPERS_FRAMES,
     at_memory,
+    controller_map,
     costs,
     replaced,
 )
@@ -393,7 +394,8 @@ def fastest_pages(rows: pl.DataFrame) -> pl.DataFrame:
 MAKERS: Mapping[str, Callable[..., pl.DataFrame]] = {
     make.__name__: make
     for make in (
-        ablation, band_rows, band_table, block_workloads, cflru_workloads, costs_at_16_mib,
+        ablation, band_rows, band_table, block_workloads, cflru_workloads, controller_map,
+        costs_at_16_mib,
         craw_workloads, fastest_pages, fewest_faults, flash_devices, inter_reference,
         kernels_at_16_mib, kernels_in_one_timeline, literal, media, memory_workloads, own_modes,
         parameters, scenarios, timed_ranking, timed_verdicts,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import polars as pl
 
 from clockhand.reproduce.judge import Evidence, Found, NotTestableError, signed
-from clockhand.study.records import Fields
+from clockhand.study.records import Fields, Record
 
 WINDOWS = tuple(f"cflru:window_share=1/{x}" for x in range(1, 7))
 """Section 4.2: ``S/x``, where ``x`` varies from 1 to 6."""
@@ -127,6 +127,63 @@ def change_of_cost(
         for row in table.iter_rows()
     )
     return _changes(changes, (tuple(table.columns), *lines))
+
+
+def against_lru(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return by which share each policy costs more than LRU, where LRU writes pages back.
+
+    Returns:
+        The columns workload, policy and change.
+    """
+    own = replaced(rows)
+    lru = own.filter((pl.col("policy") == "lru") & (pl.col("write_ios") > 0))
+    both = own.filter(pl.col("policy") != "lru").join(
+        lru.select("workload", "frames", pl.col("cost").alias("of_lru")),
+        on=["workload", "frames"], maintain_order="left",
+    )  # fmt: skip
+    change = (pl.col("cost") / pl.col("of_lru") - 1).alias("change")
+    return both.select("workload", "policy", change)
+
+
+def controller_map(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return how much more than LRU CFLRU-dynamic costs, by its period and its step."""
+    policy = pl.col("policy").str
+    both = against_lru(rows).with_columns(
+        policy.extract(r"period=(\d+)").alias("period"), policy.extract(r"step=(\d+)").alias("step")
+    )
+    texts = pl.col("change").map_elements(signed, return_dtype=pl.String)
+    return both.with_columns(texts).pivot("step", index=["workload", "period"], values="change")
+
+
+def prediction_row(at: Record, pages: int, predicted: str, rows: pl.DataFrame) -> Fields:
+    """Return a program's costs with LRU, with the window that was predicted, and with the best."""
+    cost = dict(rows.select("policy", COST).iter_rows())
+    others = [value for policy, value in cost.items() if policy != predicted]
+    return {
+        **at, "frames": rows["frames"][0], "predicted_window": pages, "lru": cost["lru"],
+        "predicted": cost[predicted], "best": min(others),
+    }  # fmt: skip
+
+
+def change_of_policy(rows: pl.DataFrame, *, of: str) -> Found:
+    """Measure by which share a policy costs more than LRU, program by program."""
+    changes = against_lru(rows).filter(pl.col("policy") == of)
+    lines = ((name, signed(change)) for name, _, change in changes.iter_rows())
+    return _changes(changes["change"].to_list(), (("program", "change"), *lines))
+
+
+def gain_of_prediction(rows: pl.DataFrame, *, flush: bool, share: float) -> Found:
+    """Ask of each program whether the predicted window saves nearly what the best one saves."""
+    known = rows.filter((pl.col("flush_at_end") == flush) & (pl.col("best") < pl.col("lru")))
+    saved = (pl.col("lru") - pl.col("predicted")) / (pl.col("lru") - pl.col("best"))
+    shares = known.select("workload", "predicted_window", saved.alias("share")).rows()
+    lines = ((name, f"{pages:,}", f"{part:.0%}") for name, pages, part in shares)
+    parts = [part for *_, part in shares]
+    if not parts:
+        raise NotTestableError("LRU is the best of all here.")
+    words = {"least_share": f"{min(parts):.0%}", "greatest_share": f"{max(parts):.0%}"}
+    heads = ("program", "predicted window (pages)", "of what the best window saves")
+    return Found([part >= share for part in parts], (heads, *lines), words)
 
 
 def another_costs_less(rows: pl.DataFrame, *, than: str) -> Found:

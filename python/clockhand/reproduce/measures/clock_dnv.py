@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from clockhand.report.words import byte_text
 from clockhand.reproduce.judge import Evidence, Found, NotTestableError, signed
 
 OURS = "clock-dnv"
@@ -16,7 +17,9 @@ MODES = {
 
 NOT_PADDED = "clock-dnv:padding=off"
 
-WORKLOADS = ("Financial", "CAMWEBDEV", "Filebench")
+HEEDED = "[:,]commands=safe$"
+"""What buffers that heed FLUSH are asked; a table has it in all its rows, or in none."""
+
 GAINS: Mapping[str, Callable[[float, float], float]] = {
     "more": lambda ours, other: ours / other - 1,
     "fewer": lambda ours, other: 1 - ours / other,
@@ -78,15 +81,15 @@ def no_worse(
     against: Sequence[str],
     column: str,
     gain: str,
-    workloads: Sequence[str] = WORKLOADS,
+    workloads: Sequence[str] = (),
     besides: str = "",
     **modes: str,
 ) -> Found:
     """Check for each workload, buffer size and other buffer, in its mode, that CLOCK-DNV is not
-    worse."""
+    worse; for all workloads, if none is named."""
     every = [
         _gains(rows, name, mode, column, gain)
-        for name in workloads
+        for name in workloads or _workloads(rows)
         for other in against
         for mode in MODES[other]
     ]
@@ -108,7 +111,7 @@ def no_worse_in_anything(rows: pl.DataFrame, *, columns: Mapping[str, str], **mo
 
 def padding(rows: pl.DataFrame, *, column: str, gain: str, by: float = 0.0) -> Found:
     """Ask of each workload and buffer size whether padding changes a count by more than a share."""
-    every = [_gains(rows, name, NOT_PADDED, column, gain) for name in WORKLOADS]
+    every = [_gains(rows, name, NOT_PADDED, column, gain) for name in _workloads(rows)]
     shares = [share for each in every for share in each.values]
     if not shares:
         raise NotTestableError(f"The experiment has no {NOT_PADDED}.")
@@ -128,10 +131,21 @@ def no_clean_pages(rows: pl.DataFrame, *, buffers: Sequence[str]) -> Found:
     return Found(held, evidence, {"clean": clean[OURS]})
 
 
+def _workload() -> pl.Expr:
+    """The paper's workload of a row; a trace that stands for none is its own."""
+    return pl.coalesce("workload", pl.col("^trace$")).alias("workload")
+
+
+def _workloads(rows: pl.DataFrame) -> list[str]:
+    return rows.select(_workload())["workload"].unique(maintain_order=True).to_list()
+
+
 def _gains(
     rows: pl.DataFrame, workload: str, other: str, column: str, gain: str, ours: str = OURS
 ) -> Gains:
-    of_workload = rows.filter(pl.col("workload") == workload)
+    of_workload = rows.filter(_workload() == workload).with_columns(
+        pl.col("policy").str.replace(HEEDED, "")
+    )
     mine, others = (
         dict(
             of_workload.filter(pl.col("policy") == name)
@@ -149,7 +163,7 @@ def _besides(rows: pl.DataFrame, mode: str, column: str, gain: str) -> Evidence:
     """More rows of the table: CLOCK-DNV in another mode against CBM; none without a mode."""
     if not mode:
         return ()
-    every = [_gains(rows, name, "cbm", column, gain, mode) for name in WORKLOADS]
+    every = [_gains(rows, name, "cbm", column, gain, mode) for name in _workloads(rows)]
     return _table(every, f"cbm, with {mode}")[1:]
 
 
@@ -160,4 +174,4 @@ def _table(every: Sequence[Gains], called: str = "") -> Evidence:
     for each in every:
         cells = (signed(each.by_pages[at]) if at in each.by_pages else "–" for at in sizes)
         rows.append((each.workload, called or each.other, *cells))
-    return (("workload", "against", *(f"{at * 4096 >> 20} MiB" for at in sizes)), *rows)
+    return (("workload", "against", *(byte_text(at * 4096) for at in sizes)), *rows)

@@ -10,6 +10,9 @@ from clockhand.reproduce.measures.compared import BANDS, Compared, in_band, redu
 from clockhand.study.policies import BASELINE, BOUND
 from clockhand.study.records import Fields
 
+PAGE_BYTES = 4096
+"""Of the sweep."""
+
 
 def reduction(rows: pl.DataFrame, *, of: str, against: str, number: str = "mean") -> Found:
     """Measure on each trace how much less I/O time a policy needs than another.
@@ -219,6 +222,32 @@ def near_the_best(rows: pl.DataFrame, *, of: str, against: Sequence[str], within
         "best": worst["best"], "trace": worst["trace"], "at": percent(worst["memory_share"]),
     }  # fmt: skip
     return Found(held, _by_band(behind, within), words)
+
+
+def near_each(rows: pl.DataFrame, *, of: Sequence[str], against: str, within: float) -> Found:
+    """Ask of each cell and policy whether it needs hardly more I/O time than another one."""
+    compared = Compared(rows)
+    every = [compared.ratios(name, against).with_columns(pl.lit(name).alias("of")) for name in of]
+    cells = pl.concat(every).sort("ratio", maintain_order=True)
+    worst = cells.row(-1, named=True)
+    words = {
+        "worst": percent(worst["ratio"] - 1), "worst_of": worst["of"], "trace": worst["trace"],
+        "at": percent(worst["memory_share"]),
+    }  # fmt: skip
+    return Found((cells["ratio"] <= 1 + within).to_list(), (), words)
+
+
+def ghosts_beside_memory(
+    rows: pl.DataFrame, *, ghost_bytes: int, papers_bytes: int, within: float
+) -> Found:
+    """Ask of each cell whether ghosts, so many bytes for each page that is touched, are small."""
+    cells = rows.select("trace", "memory_share").unique(maintain_order=True)
+    shares = cells.select(share=ghost_bytes / (PAGE_BYTES * pl.col("memory_share")))["share"]
+    words = {
+        "median": percent(_median(shares)), "most": percent(float(str(shares.max()))),
+        "papers": percent(papers_bytes / PAGE_BYTES),
+    }  # fmt: skip
+    return Found((shares <= within).to_list(), (), words)
 
 
 def _by_band(behind: pl.DataFrame, within: float) -> Evidence:

@@ -1,0 +1,112 @@
+"""Tables of judged claims: one row each, statements over their readings, and thresholds of ours."""
+
+from collections.abc import Callable, Collection, Mapping
+
+import polars as pl
+
+from clockhand.report.words import unique
+from clockhand.reproduce.judge import Claim, Verdict, judged_at
+from clockhand.study.records import Record
+
+
+def claim_table(claims: Collection[Claim]) -> pl.DataFrame:
+    """Return claims as a table, a row each."""
+    columns: Mapping[str, Callable[[Claim], str]] = {
+        "claim": lambda claim: claim.key,
+        "statement": lambda claim: claim.statement,
+        "place": lambda claim: claim.place,
+        "reading": lambda claim: claim.reading,
+        "verdict": lambda claim: str(claim.verdict),
+        "counted": lambda claim: "no, true by construction" if claim.by_construction else "yes",
+        "paper": lambda claim: claim.paper,
+        "found": lambda claim: claim.found,
+        "quote": lambda claim: claim.quote,
+    }
+    texts = {
+        name: [text(claim).replace("\u00a0", " ") for claim in claims]
+        for name, text in columns.items()
+    }
+    return pl.DataFrame(texts)
+
+
+JUDGED = (
+    Verdict.CONTRADICTED, Verdict.INCONCLUSIVE, Verdict.DIRECTION, Verdict.REPRODUCED,
+)  # fmt: skip
+"""Verdicts about numbers, the worst first."""
+
+
+def statements(claims: Collection[Claim]) -> pl.DataFrame:
+    """Return what the paper says, a row each, and in how many of its readings it holds.
+
+    Returns:
+        The columns statement, place, paper, holds (``k of n readings``: reproduced in k of the n
+        that have a verdict about numbers), best and worst (their verdict and numbers), and how
+        these read (``best_reading``, ``worst_reading``). What is true by construction, or testable
+        in no reading, has no row.
+    """
+    of: dict[str, list[Claim]] = {}
+    for claim in claims:
+        if claim.verdict in JUDGED and not claim.by_construction:
+            of.setdefault(claim.statement, []).append(claim)
+    rows = []
+    for statement, readings in of.items():
+        ranked = sorted(readings, key=lambda it: (JUDGED.index(it.verdict), it.support))
+        held = sum(claim.verdict is Verdict.REPRODUCED for claim in readings)
+        worst, best = ranked[0], ranked[-1]
+        many = "reading" if len(readings) == 1 else "readings"
+        papers = unique(claim.paper for claim in readings)
+        rows.append({
+            "statement": statement,
+            "place": readings[0].place,
+            "paper": "; ".join(paper for paper in papers if paper),
+            "holds": f"{held} of {len(readings)} {many}",
+            **_end("best", best),
+            **_end("worst", worst if len(readings) > 1 else None),
+        })  # fmt: skip
+    columns = (
+        "statement", "place", "paper", "holds", "best", "best_reading", "worst", "worst_reading",
+    )  # fmt: skip
+    return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String))
+
+
+def _end(name: str, claim: Claim | None) -> dict[str, str]:
+    """The verdict and the numbers of the best or the worst reading, and how it reads."""
+    told = f"{claim.verdict}: {claim.found}".replace("\u00a0", " ") if claim else ""
+    return {name: told, f"{name}_reading": claim.reading if claim else ""}
+
+
+def counted(claims: Collection[Claim]) -> dict[Verdict, int]:
+    """Return how many claims have which verdict, without those that are true by construction."""
+    return {
+        verdict: sum(claim.verdict is verdict for claim in claims if not claim.by_construction)
+        for verdict in Verdict
+    }
+
+
+def thresholds(paper: str, tables: Record) -> pl.DataFrame:
+    """Return what becomes of claims if a threshold of ours is another one.
+
+    A claim names such thresholds in ``curve``, with the values that are tried.
+
+    Args:
+        paper: The paper's short name.
+        tables: What claims are judged by.
+
+    Returns:
+        The columns claim, statement, threshold, value, ours (``yes`` for the value that is judged
+        by), verdict and found; a row for each value.
+    """
+    rows = [
+        {
+            "claim": claim.key,
+            "statement": claim.statement,
+            "threshold": name,
+            "value": f"{value:g}",
+            "ours": "yes" if is_ours else "no",
+            "verdict": str(claim.verdict),
+            "found": claim.found.replace("\u00a0", " "),
+        }
+        for claim, name, value, is_ours in judged_at(paper, tables)
+    ]
+    columns = ("claim", "statement", "threshold", "value", "ours", "verdict", "found")
+    return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String))
