@@ -12,11 +12,11 @@ import pytest
 from clockhand import ClockhandError, UsageError
 from clockhand.report import figures
 from clockhand.report.appearance import LIGHT, marks
-from clockhand.report.bars import _order, _share_digits
+from clockhand.report.bars import _share_digits, best_first
 from clockhand.report.canvas import SCHEMA_VERSION, VEGA_LITE
+from clockhand.report.compared import Compared, SizeAxis
 from clockhand.report.emphasis import emphasised, in_figure, kept
 from clockhand.report.html import _library
-from clockhand.report.lines import Compared, SizeAxis
 from clockhand.report.measures import drawable, same_everywhere
 from clockhand.report.overview import Overview, Place, overview
 from clockhand.report.scales import Kind, Measure, outlier_cut, ratio_text, ticks, value_axis
@@ -57,9 +57,20 @@ def test_an_axis_of_ratios_is_logarithmic_and_cuts_what_lies_far_out() -> None:
 
 
 def test_an_axis_gives_back_the_value_at_each_place() -> None:
-    for axis in (value_axis(Kind.RATIO, [0.2, 5]), value_axis(Kind.COUNT, [0, 70])):
+    flattened = value_axis(Kind.COUNT, [0, 3, 4, 5, 7000])
+    for axis in (value_axis(Kind.RATIO, [0.2, 5]), value_axis(Kind.COUNT, [0, 70]), flattened):
         for value in (axis.low, (axis.low + axis.high) / 2, axis.high):
             assert axis.value(axis.share(value)) == pytest.approx(value)
+
+
+def test_an_outlier_does_not_flatten_the_others() -> None:
+    assert not value_axis(Kind.COUNT, [20, 30, 40, 60]).is_logarithmic
+    assert value_axis(Kind.COUNT, [20, 30, 40, 600]).is_logarithmic
+    # An axis from 0 on is logarithmic from about the least other value on.
+    flattened = value_axis(Kind.COUNT, [0, 3, 4, 5, 7000])
+    assert flattened.scale()["type"] == "symlog" and flattened.low == 0
+    assert flattened.share(4) > 0.08 and flattened.axis(Kind.COUNT)["values"][0] == 0
+    assert value_axis(Kind.COUNT, [0, 3, 4, 5, 7]).scale()["type"] == "linear"
 
 
 def test_a_ratio_has_fewer_decimals_where_it_is_large() -> None:
@@ -340,8 +351,8 @@ def test_devices_are_apart_from_traces_and_nothing_is_averaged_over_them() -> No
 
 def test_bars_stand_from_the_best_on() -> None:
     records = [{"policy": name, "hits": hits} for name, hits in (("a", 0.1), ("b", 0.9))]
-    assert _order(records, "hits", most_first=True) == ["b", "a"]
-    assert _order(records, "hits", most_first=False) == ["a", "b"]
+    assert best_first(records, "hits", most_first=True) == ["b", "a"]
+    assert best_first(records, "hits", most_first=False) == ["a", "b"]
 
 
 def test_what_is_the_same_everywhere_has_no_figure_and_is_said() -> None:

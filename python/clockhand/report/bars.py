@@ -7,7 +7,7 @@ from typing import Any
 
 from clockhand.report.appearance import BOUND_DASH
 from clockhand.report.canvas import Canvas, Spec, framed
-from clockhand.report.lines import (
+from clockhand.report.compared import (
     BAND_OPACITY,
     ERROR_WIDTH,
     Compared,
@@ -55,10 +55,10 @@ def bars_chart(
 
         beside: A column of ratios whose values stand beside the numbers, and the words behind them.
     """
-    order = _order(
+    order = best_first(
         compared.records, by or measure.field, most_first=not by and measure.most_is_best
     )
-    edge = _edge(compared, measure)
+    edge = bar_edge(compared, measure)
     base = _base(compared, measure, order, edge, beside)
     tooltip = known_tooltip(compared.tooltip, compared.records)
     bar = _with(base, {"type": "bar", "height": {"band": 0.74}}, tooltip=tooltip)
@@ -97,7 +97,7 @@ def bars_chart(
 
 def bars_note(compared: Compared, measure: Measure) -> str:
     """Say what the dashed line is, and that bars are cut, if they are."""
-    edge = _edge(compared, measure)
+    edge = bar_edge(compared, measure)
     line = "The dashed line is the lower bound." if compared.has_bound(measure) else ""
     line = f"{errors_note(compared, measure)}{line}".rstrip()
     if max(compared.known(measure.field), default=0) <= edge:
@@ -119,14 +119,16 @@ def _errors(base: Spec, compared: Compared, measure: Measure, canvas: Canvas) ->
     return [{**layer, "mark": {**rule, "clip": True}, "transform": [*base["transform"], test]}]
 
 
-def _order(records: Sequence[Record], field: str, *, most_first: bool) -> list[str]:
+def best_first(records: Sequence[Record], field: str, *, most_first: bool) -> list[str]:
     """Return the series from the best on; those without a value are last."""
     sign = -1 if most_first else 1
-    known = sorted(records, key=lambda record: (record[field] is None, sign * (record[field] or 0)))
+    known = sorted(
+        records, key=lambda record: (record.get(field) is None, sign * (record.get(field) or 0))
+    )
     return unique(str(record["policy"]) for record in known)
 
 
-def _edge(compared: Compared, measure: Measure) -> float:
+def bar_edge(compared: Compared, measure: Measure) -> float:
     """Return where bars end at the latest."""
     known = sorted(compared.known(measure.field)) or [0.0]
     longest_usual = known[(3 * (len(known) - 1)) // 4]
@@ -174,18 +176,26 @@ def _base(
 
 
 def _format(compared: Compared, measure: Measure) -> str:
-    """Return the d3 format of the numbers at the bars: all have the same decimals."""
+    """Return the d3 format of the numbers at the bars."""
+    if measure.kind is Kind.COUNT:
+        return ","
+    ending = "%" if measure.kind is Kind.SHARE else "f"
+    return f",.{number_decimals(compared, measure)}{ending}"
+
+
+def number_decimals(compared: Compared, measure: Measure) -> int:
+    """Return the decimals of the numbers at bars: all have the same."""
     match measure.kind:
         case Kind.COUNT:
-            return ","
+            return 0
         case Kind.SHARE:
-            return f".{_share_digits(compared.known(measure.field))}%"
+            return _share_digits(compared.known(measure.field))
         case Kind.RATIO:
-            return ".2f"
+            return 2
         case Kind.NUMBER | Kind.TIME:
             known = [abs(value) for value in compared.known(measure.field) if value]
             digits = 2 - math.floor(math.log10(min(known))) if known else 0
-            return f",.{max(0, min(digits, 4))}f"
+            return max(0, min(digits, 4))
 
 
 def _share_digits(shares: Sequence[float]) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from clockhand.report.canvas import Canvas, Spec, framed
-from clockhand.report.lines import quantity
+from clockhand.report.compared import quantity
 from clockhand.report.scales import Kind, ratio_text, value_axis
 
 ROW_HEIGHT = 24

@@ -18,8 +18,10 @@ import jinja2
 
 from clockhand.report.appearance import DARK, LIGHT, Mark
 from clockhand.report.canvas import HIGHLIGHT, ROWS, VEGA_LITE, compiled
-from clockhand.report.overview import RANGE_HEIGHT, RANGE_WIDTH, Overview
+from clockhand.report.overview import Overview
 from clockhand.report.scales import ratio_text
+from clockhand.report.singles import Singles
+from clockhand.report.spread import RANGE_HEIGHT, RANGE_WIDTH
 from clockhand.report.table import Table
 from clockhand.report.words import number_text, reads_text, unique
 from clockhand.study.drawing import converter
@@ -42,6 +44,9 @@ MOST_SCREENS = 5
 
 MOST_SENTENCES = 3
 """Sentences that stand above the first figure; the others are folded."""
+
+MOST_ROWS_OPEN = 12
+"""Rows of a second ranking that stand open above the figures; a longer one is folded."""
 
 MOST_NOTES = 10
 """Notes on a trace that stand open; a capture of files has one for each process."""
@@ -121,6 +126,8 @@ class Part:
 
         overviews: Rankings with heat maps, which stand above the figures.
 
+        singles: The table of all measures at one size, in place of figures of them.
+
         bound_dash: The dash of the lower bound, where the legend has one.
 
         is_of_input: Whether it is all of an input, and no more about one.
@@ -136,6 +143,7 @@ class Part:
     focus: Sequence[str] = ()
     word: str = "series"
     overviews: Sequence[Overview] = ()
+    singles: Singles | None = None
     bound_dash: Sequence[int] = ()
     is_of_input: bool = True
     finding: str = ""
@@ -165,7 +173,10 @@ class Part:
         """About the pixels that it takes where figures stand in two columns, below the first."""
         figures = [CAPTION_HEIGHT + figure.height for figure in self.figures if figure.is_drawn]
         beside = sum(figures[1:]) // 2
-        return sum(figures[:1]) + beside + sum(overview.height for overview in self.overviews)
+        tables: list[Overview | Singles] = [*self.overviews]
+        if self.singles is not None:
+            tables.append(self.singles)
+        return sum(figures[:1]) + beside + sum(table.height for table in tables)
 
 
 def open_parts(parts: Sequence[Part], leading: Sequence[Overview] = ()) -> int:
@@ -264,6 +275,7 @@ def template(page: Path) -> jinja2.Template:
         "script": _resource("page.js"),
         "library": _library,
         "most_notes": MOST_NOTES,
+        "most_rows_open": MOST_ROWS_OPEN,
         "open_parts": open_parts,
         "most_sentences": MOST_SENTENCES,
         "range_width": RANGE_WIDTH,

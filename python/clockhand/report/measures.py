@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from clockhand.report.bars import bars_chart, bars_note
-from clockhand.report.canvas import Canvas, Spec
+from clockhand.report.canvas import CANVAS, Canvas, Spec
+from clockhand.report.compared import Compared, Record
 from clockhand.report.html import Figure, Part, SeriesLook, focus_of
-from clockhand.report.lines import Compared, Record, cut_note, lines_chart
+from clockhand.report.lines import cut_note, lines_chart
 from clockhand.report.overview import Overview
 from clockhand.report.scales import Measure, value_text
+from clockhand.report.singles import Measured, is_single, singles
 
 
 def drawable(measures: Sequence[Measure], records: Sequence[Record]) -> list[Measure]:
@@ -52,11 +54,13 @@ class Drawn:
         slug: The name of the part on the page.
         before: How many figures have been counted.
         figures: The figures.
+        single: What is measured at one size alone: of several, a table.
     """
 
     slug: str
     before: int
     figures: list[Figure] = field(default_factory=list)
+    single: Sequence[Measured] = ()
 
     def add(
         self,
@@ -70,6 +74,15 @@ class Drawn:
         number = self.before + len(self.figures) + 1
         identity = f"{self.slug}-{key}"
         self.figures.append(Figure(identity, title, caption, specification, number, series=series))
+
+    def measure(self, compared: Compared, measures: Sequence[Measure]) -> None:
+        """Add a figure of each measure over sizes, or at one size a table of all of them."""
+        if is_single(compared) and len(measures) > 1:
+            self.single = [(compared, measure) for measure in measures]
+            return
+        for one in measures:
+            chart = measure_chart(compared, one, CANVAS)
+            self.add(one.key, one.title, caption(compared, one), chart)
 
     def part(
         self,
@@ -96,4 +109,5 @@ class Drawn:
             focus=focus_of(self.figures, compared.focus),
             word=compared.word.lower(),
             overviews=overviews,
+            singles=singles(self.single) if len(self.single) > 1 else None,
         )

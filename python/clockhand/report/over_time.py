@@ -7,8 +7,8 @@ import polars as pl
 
 from clockhand.report.appearance import Mark, marks
 from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec, framed
+from clockhand.report.compared import Record, known_tooltip, quantity
 from clockhand.report.html import Figure, Part
-from clockhand.report.lines import Record, known_tooltip, quantity
 from clockhand.report.scales import Measure
 from clockhand.report.words import free_slug
 from clockhand.study.facts import Facts, SsdRunFacts, printable, trace_label

@@ -6,7 +6,8 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from clockhand.report.scales import outlier_cut, ratio_text, ticks
+from clockhand.report.scales import ratio_text
+from clockhand.report.spread import Range, RangeAxis, range_of
 from clockhand.report.words import free_slug, short_names, size_share_text, thinned, unique
 
 MOST_COLUMNS = 10
@@ -17,7 +18,7 @@ SAME_SHARE = 1.25
 """Shares of different traces that differ by less than this factor are one column."""
 
 STRONGEST = math.log(2)
-"""The logarithm of a ratio at which a cell has the full colour: half, or twice as much."""
+"""The logarithm of the ratio at which a cell has the full colour, at least: half, or twice."""
 
 MOST_NAMED = 5
 """Series that were not run everywhere and are named."""
@@ -25,10 +26,6 @@ MOST_NAMED = 5
 ROW_HEIGHT = 25
 HEAD_HEIGHT = 120
 """Pixels of a row, and of what stands above the rows."""
-
-RANGE_WIDTH = 150
-RANGE_HEIGHT = 18
-RANGE_MARGIN = 8
 
 
 @dataclass(frozen=True)
@@ -58,39 +55,6 @@ class Cell:
     def strength(self) -> int:
         """The strength of the colour, in percent."""
         return round(100 * abs(self.heat))
-
-
-@dataclass(frozen=True)
-class Range:
-    """The least and the greatest of what a mean was made of, and where the page draws them."""
-
-    least: float
-    least_at: str
-    most: float
-    most_at: str
-    mean_x: float
-    least_x: float
-    most_x: float
-    is_cut: bool
-    is_mean_cut: bool
-
-    @property
-    def least_text(self) -> str:
-        """The least in words."""
-        return ratio_text(self.least)
-
-    @property
-    def most_text(self) -> str:
-        """The greatest in words."""
-        return ratio_text(self.most)
-
-    @property
-    def text(self) -> str:
-        """The range in words."""
-        return (
-            f"from {ratio_text(self.least)} ({self.least_at}) to {ratio_text(self.most)} "
-            f"({self.most_at})"
-        )
 
 
 @dataclass(frozen=True)
@@ -238,7 +202,8 @@ def overview(
     means = {name: _mean(known, name, places) for name in series}
     order = sorted(series, key=lambda name: means[name])
     spread = {name: [(_mean(known, name, at), label) for label, at in parts] for name in series}
-    axis = _Axis.over(value for of_series in spread.values() for value, _ in of_series)
+    axis = RangeAxis.over(value for of_series in spread.values() for value, _ in of_series)
+    full = _full(known.values(), is_diverging)
     entries = []
     for name in order:
         row = [_mean(known, name, at) if at else None for _, columns in groups for _, at in columns]
@@ -247,9 +212,9 @@ def overview(
                 name=name,
                 note=notes.get(name, ""),
                 mean=means[name],
-                cell=_cell(means[name], is_diverging),
-                range=_range(means[name], spread[name], axis),
-                cells=[None if value is None else _cell(value, is_diverging) for value in row],
+                cell=_cell(means[name], full),
+                range=range_of(means[name], spread[name], axis),
+                cells=[None if value is None else _cell(value, full) for value in row],
                 values=row,
             )
         )
@@ -392,56 +357,18 @@ def _size_name(place: Place, size_text: Callable[[float], str]) -> str:
     return text if place.share is None else f"{text}\n{size_share_text(place.share)}"
 
 
-def _cell(value: float, is_diverging: bool) -> Cell:
+def _full(values: Iterable[float], is_diverging: bool) -> float:
+    """Return the logarithm of the ratio that has the full colour: nine of ten have less.
+
+    Over a bound everything is 1 or more; there it is four times as much at the least.
+    """
+    known = sorted(abs(math.log(value)) for value in values if value > 0)
+    least = STRONGEST if is_diverging else 2 * STRONGEST
+    return max(least, known[(9 * (len(known) - 1)) // 10]) if known else least
+
+
+def _cell(value: float, full: float) -> Cell:
     if math.isnan(value):
         return Cell("–", 0)
-    # Over a bound everything is 1 or more; there four times as much has the full colour.
-    full = STRONGEST if is_diverging else 2 * STRONGEST
     heat = max(-1.0, min(1.0, math.log(value) / full))
     return Cell(ratio_text(value), heat, f"{value:,.4g}")
-
-
-@dataclass(frozen=True)
-class _Axis:
-    """The axis of the ranges, in pixels of their drawings."""
-
-    low: float
-    high: float
-    is_cut: bool
-
-    @classmethod
-    def over(cls, values: Iterable[float]) -> "_Axis":
-        known = [value for value in values if not math.isnan(value)]
-        cut = outlier_cut(known)
-        low, high = min([*known, 0.95]), max([*known, 1.05]) if cut is None else cut
-        return cls(low / 1.02, high * 1.02, cut is not None)
-
-    def x(self, value: float) -> float:
-        share = math.log(min(value, self.high) / self.low) / math.log(self.high / self.low)
-        return round(RANGE_MARGIN + share * (RANGE_WIDTH - 2 * RANGE_MARGIN), 1)
-
-    def labelled(self) -> list[tuple[float, str]]:
-        wanted = ticks(self.low, self.high)
-        few = [value for value in wanted if value != 1][:: max(1, len(wanted) // 3)]
-        result: list[tuple[float, str]] = [(self.x(1.0), "1")]
-        for value in few:
-            if all(abs(self.x(value) - x) > 26 for x, _ in result):
-                result.append((self.x(value), f"{value:.3g}"))
-        return sorted(result)
-
-
-def _range(mean: float, spread: Sequence[tuple[float, str]], axis: _Axis) -> Range:
-    known = [(value, label) for value, label in spread if not math.isnan(value)]
-    least, least_at = min(known, key=lambda entry: entry[0])
-    most, most_at = max(known, key=lambda entry: entry[0])
-    return Range(
-        least=least,
-        least_at=least_at.replace("\n", ", "),
-        most=most,
-        most_at=most_at.replace("\n", ", "),
-        mean_x=axis.x(mean),
-        least_x=axis.x(least),
-        most_x=axis.x(most),
-        is_cut=most > axis.high,
-        is_mean_cut=mean > axis.high,
-    )

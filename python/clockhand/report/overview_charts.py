@@ -3,7 +3,7 @@
 import json
 
 from clockhand.report.canvas import Canvas, Spec, framed
-from clockhand.report.lines import quantity
+from clockhand.report.compared import quantity
 from clockhand.report.overview import Entry, Overview
 from clockhand.report.scales import Kind, ratio_text, value_axis
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clockhand.report.canvas import PICTURE_HEIGHT, Canvas, Spec, framed
-from clockhand.report.lines import quantity
+from clockhand.report.compared import quantity
 from clockhand.report.scales import Kind, label_expression
 from clockhand.report.words import free_slug
 from clockhand.study.facts import Facts

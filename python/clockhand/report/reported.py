@@ -74,6 +74,12 @@ class Reported(ABC):
         else:
             publish(self.report_files(None, place, highlight, paper), place)
 
+    def _page_or_picture(self, place: Path, highlight: Sequence[str]) -> dict[Path, bytes]:
+        """Return the leading figure if the file's name ends as a picture's does, else the page."""
+        if place.suffix.lower() in PICTURES:
+            return self._one_picture(place, highlight)
+        return {place: self._rendered(highlight).encode()}
+
     def _one_picture(self, place: Path, highlight: str | Sequence[str]) -> dict[Path, bytes]:
         check_drawing()
         from clockhand.report.canvas import picture
@@ -137,7 +143,7 @@ class Reported(ABC):
         if report is not None or plots is not None:
             check_drawing()
         if report is not None:
-            files[report] = self._rendered(highlight).encode()
+            files |= self._page_or_picture(report, highlight)
         if plots is not None and paper is not None:
             from clockhand.report.paper import paper_files
 

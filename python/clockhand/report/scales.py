@@ -10,8 +10,12 @@ from enum import StrEnum
 from clockhand.report.canvas import Spec
 from clockhand.report.words import percent, time_text
 
-# A value axis that spans more than this factor is unreadable on a linear scale.
 LOGARITHMIC_SPAN = 50
+"""An axis that spans more than this factor is unreadable on a linear scale."""
+
+FLATTENED = 4
+"""So is one whose greatest value is this many times the median: it flattens the others."""
+
 OUTLIER = 3
 """From this multiple of the median of all values on, a ratio is cut at the edge of its figure."""
 
@@ -148,46 +152,65 @@ class ValueAxis:
         is_logarithmic: Whether equal distances are equal ratios.
 
         is_cut: Whether there are values above ``high``.
+
+        least: On an axis that begins at 0 and is logarithmic from about the least other value on,
+            that value; 0 on others.
     """
 
     low: float
     high: float
     is_logarithmic: bool
     is_cut: bool = False
+    least: float = 0
 
     def scale(self) -> Spec:
         """Return it as Vega-Lite's scale."""
-        kind = "log" if self.is_logarithmic else "linear"
-        scale: Spec = {"type": kind, "domain": [self.low, self.high], "nice": False}
-        return scale if self.is_logarithmic else scale | {"zero": False}
+        scale: Spec = {"domain": [self.low, self.high], "nice": False}
+        if self.least:
+            return scale | {"type": "symlog", "constant": self.least}
+        return scale | (
+            {"type": "log"} if self.is_logarithmic else {"type": "linear", "zero": False}
+        )
 
     def axis(self, kind: Kind) -> Spec:
         """Return its ticks and their labels."""
         axis: Spec = {"labelExpr": label_expression(kind), "labelOverlap": "greedy"}
+        if self.least:
+            return axis | {"values": [0, *ticks(self.least, self.high)]}
         if self.is_logarithmic:
             return axis | {"values": ticks(self.low, self.high)}
-        return axis | {"tickCount": 5}
+        whole = {"tickMinStep": 1} if kind is Kind.COUNT else {}
+        return axis | {"tickCount": 5, **whole}
 
     def share(self, value: float) -> float:
         """Return how far along the axis a value is, from 0 to 1."""
+        if self.least:
+            return math.log1p(value / self.least) / math.log1p(self.high / self.least)
         if self.is_logarithmic:
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
 
     def share_expression(self, value: str) -> str:
         """Return :meth:`share` of a value as a Vega expression."""
+        if self.least:
+            return f"log(1 + {value} / {self.least!r}) / {math.log1p(self.high / self.least)!r}"
         if self.is_logarithmic:
             return f"log({value} / {self.low!r}) / {math.log(self.high / self.low)!r}"
         return f"({value} - {self.low!r}) / {self.high - self.low!r}"
 
     def value_expression(self, share: str) -> str:
         """Return :meth:`value` of a share as a Vega expression."""
+        if self.least:
+            whole = math.log1p(self.high / self.least)
+            return f"{self.least!r} * (exp({share} * {whole!r}) - 1)"
         if self.is_logarithmic:
             return f"{self.low!r} * exp({share} * {math.log(self.high / self.low)!r})"
         return f"{self.low!r} + {share} * {self.high - self.low!r}"
 
     def value(self, share: float) -> float:
         """Return the value at a place of the axis, the inverse of :meth:`share`."""
+        if self.least:
+            return self.least * math.expm1(share * math.log1p(self.high / self.least))
         if self.is_logarithmic:
             return self.low * math.exp(share * math.log(self.high / self.low))
         return self.low + share * (self.high - self.low)
@@ -212,9 +235,20 @@ def value_axis(kind: Kind, values: Iterable[float], anchors: Iterable[float] = (
     if kind is Kind.SHARE:
         margin = 0.06 * (high - low) or 0.01
         return ValueAxis(max(0.0, low - margin), high + margin / 2, is_logarithmic=False)
-    if low > 0 and high / low >= LOGARITHMIC_SPAN:
-        return ValueAxis(low / 1.15, high * 1.15, True)
+    if low >= 0 and _is_flattened(known):
+        if low > 0:
+            return ValueAxis(low / 1.15, high * 1.15, True)
+        return ValueAxis(0.0, high * 1.15, False, least=min(value for value in known if value > 0))
     return ValueAxis(min(0.0, low), high * 1.06 if high > 0 else 1.0, False)
+
+
+def _is_flattened(values: Sequence[float]) -> bool:
+    """Tell whether most values would lie at the foot of a linear axis."""
+    some = [value for value in values if value > 0]
+    if not some:
+        return False
+    high, low = max(some), min(some)
+    return high >= LOGARITHMIC_SPAN * low or high >= FLATTENED * statistics.median(values) > 0
 
 
 def outlier_cut(values: Iterable[float], anchors: Iterable[float] = ()) -> float | None:

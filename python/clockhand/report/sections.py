@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 
 from clockhand.report.appearance import Mark, marks
 from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
+from clockhand.report.compared import Compared, Record, series_of
 from clockhand.report.emphasis import emphasised, kept
 from clockhand.report.html import Part, SeriesLook
-from clockhand.report.lines import Compared, Record, series_of
-from clockhand.report.measures import Drawn
+from clockhand.report.measures import Drawn, caption, measure_chart
 from clockhand.report.overview import Overview, of_each
 from clockhand.report.overview_charts import overview_charts
+from clockhand.report.scales import Measure
+from clockhand.report.singles import Measured, is_single
 from clockhand.report.words import free_slug
 
 
@@ -24,6 +26,18 @@ class Drawing:
     chart: Spec
     looks: Sequence[SeriesLook] = ()
     """The look of its pieces, where only it has them."""
+
+    measured: Measured | None = None
+    """What it is of, if it is a measure over sizes: at one size a table has all of them."""
+
+
+def over_sizes(
+    compared: Compared, measure: Measure, canvas: Canvas, key: str | None = None
+) -> Drawing:
+    """Return the figure of a measure over sizes."""
+    chart = measure_chart(compared, measure, canvas)
+    said = caption(compared, measure)
+    return Drawing(key or measure.key, measure.title, said, chart, measured=(compared, measure))
 
 
 @dataclass(frozen=True)
@@ -111,8 +125,12 @@ def parts_of(sections: Iterable[Section], highlight: Sequence[str]) -> list[Part
         slug = free_slug(section.label, [part.slug for part in parts])
         drawn = Drawn(slug, sum(len(part.figures) for part in parts))
         compared = section.compared_on(CANVAS, highlight)
-        for drawing in section.drawings(compared, CANVAS):
-            drawn.add(drawing.key, drawing.title, drawing.caption, drawing.chart, drawing.looks)
+        drawings = list(section.drawings(compared, CANVAS))
+        single = [it.measured for it in drawings if it.measured and is_single(it.measured[0])]
+        for drawing in drawings:
+            if len(single) < 2 or drawing.measured not in single:
+                drawn.add(drawing.key, drawing.title, drawing.caption, drawing.chart, drawing.looks)
+        drawn.single = single
         parts.append(drawn.part(compared, section.text, section.records, section.overviews))
     return parts
 

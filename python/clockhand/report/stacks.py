@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from clockhand.report.appearance import Theme
 from clockhand.report.canvas import PICTURE_HEIGHT, Canvas, Spec, framed
+from clockhand.report.compared import Record, SizeAxis, quantity
 from clockhand.report.html import SeriesLook
-from clockhand.report.lines import Record, SizeAxis, quantity
 from clockhand.report.scales import Kind, label_expression
 
 BAR_HEIGHT = 24

@@ -7,16 +7,8 @@ from dataclasses import replace
 import polars as pl
 
 from clockhand.report.appearance import Mark
-from clockhand.report.bars import bars_chart
 from clockhand.report.canvas import Canvas, Spec, framed
-from clockhand.report.lines import (
-    Compared,
-    Record,
-    SizeAxis,
-    exact_tooltip,
-    lines_chart,
-    quantity,
-)
+from clockhand.report.compared import Compared, Record, SizeAxis, exact_tooltip, quantity
 from clockhand.report.over_time import OverTime
 from clockhand.report.overview import Overview, Place, of_each, overview
 from clockhand.report.scales import Kind, Measure
@@ -55,12 +47,15 @@ FEW_HITS = 10
 """Up to here every whole number has a tick."""
 
 
-def series(row: Record, several_policies: bool) -> str:
-    """Return the line that a row belongs to: its admission, and its policy if there are several."""
+def series(row: Record, cells: pl.DataFrame) -> str:
+    """Return the line that a row belongs to: its admission, its policy, or both, by what differs
+    in the cells."""
     if row["admission"] is None:
         return BOUND
-    admission = str(row["admission"])
-    return f"{printable(row['policy'])}, {admission}" if several_policies else admission
+    policy, admission = printable(row["policy"]), str(row["admission"])
+    if cells["policy"].n_unique() == 1:
+        return admission
+    return policy if cells["admission"].n_unique() == 1 else f"{policy}, {admission}"
 
 
 def cell_records(rows: pl.DataFrame) -> list[Record]:
@@ -81,9 +76,9 @@ def cell_records(rows: pl.DataFrame) -> list[Record]:
 
 def _one_name(rows: pl.DataFrame) -> dict[tuple[str, str], str]:
     """Return the line of each policy and admission: the first spelling that means the same."""
-    several = caches(rows)["policy"].n_unique() > 1
+    cells = caches(rows)
     spelled = {
-        (row["policy"], row["admission"]): series(row, several)
+        (row["policy"], row["admission"]): series(row, cells)
         for row in rows.unique(["policy", "admission"], maintain_order=True).to_dicts()
     }
     first = first_spellings(
@@ -161,7 +156,7 @@ def compared_of(
     sizes = sorted({record["share"] for record in cells})
     return Compared(
         label=label,
-        word="Admission",
+        word="Cache",
         records=cells,
         sizes=SizeAxis(
             "share", "Capacity of the footprint", sizes, "format(100 * datum.value, '.2~r') + ' %'"
@@ -172,24 +167,19 @@ def compared_of(
     )
 
 
-def hit_chart(compared: Compared, canvas: Canvas) -> Spec:
-    """Draw the hit ratio over capacities, a line per admission; devices share it."""
+def of_hits(compared: Compared) -> Compared:
+    """Return what the hit ratio over capacities is compared of; devices share it."""
     device = next(record["device"] for record in compared.records)
     shown = _on(compared, device, "isValid(datum.hit_ratio)")
     cells = [record for record in shown.records if record["policy"] != NO_CACHE]
     looks = [look for look in shown.looks if look.policy != NO_CACHE]
     focus = [name for name in shown.focus if name != NO_CACHE]
     tooltip = [*TOOLTIP, exact_tooltip(HIT_RATIO)]
-    of_caches = replace(shown, records=cells, looks=looks, focus=focus, tooltip=tooltip)
-    return _drawn(of_caches, HIT_RATIO, canvas)
+    return replace(shown, records=cells, looks=looks, focus=focus, tooltip=tooltip)
 
 
-def time_chart(compared: Compared, device: str, canvas: Canvas) -> tuple[str, Spec]:
-    """Draw the time of all references over capacities on a device, a line per admission.
-
-    Returns:
-        The title, with the unit, and the figure.
-    """
+def of_time(compared: Compared, device: str) -> tuple[Compared, Measure]:
+    """Return the time of all references over capacities on a device, and what is compared by it."""
     shown = _on(compared, device, "isValid(datum.time_us)")
     shown = replace(shown, records=[record for record in shown.records if "time_us" in record])
     longest_us = max(record["time_us"] for record in shown.records)
@@ -198,15 +188,17 @@ def time_chart(compared: Compared, device: str, canvas: Canvas) -> tuple[str, Sp
     )
     field = next(name for name, own_us in TIME_FIELDS.items() if own_us == unit_us)
     title = f"Time of all references on {device} ({unit})"
-    measure = Measure("time", field, title, "", Kind.NUMBER)
-    shown = replace(shown, tooltip=[*TOOLTIP, exact_tooltip(measure)])
-    return title, _drawn(shown, measure, canvas)
+    measure = Measure(
+        "time", field, title, "With a cache and without one; lower is better.",
+        Kind.NUMBER,
+    )  # fmt: skip
+    return replace(shown, tooltip=[*TOOLTIP, exact_tooltip(measure)]), measure
 
 
 TIME_FIELDS = {f"time_{number}": unit_us for number, (unit_us, _) in enumerate(UNITS_US)}
 """Columns of records with the time in each unit: devices differ too much to share one."""
 
-TOOLTIP = (("policy", "Admission", None), ("capacity", "Blocks", ","))
+TOOLTIP = (("policy", "Cache", None), ("capacity", "Blocks", ","))
 
 
 def _on(compared: Compared, device: str, *tests: str) -> Compared:
@@ -214,11 +206,6 @@ def _on(compared: Compared, device: str, *tests: str) -> Compared:
     where = " && ".join([f"datum.device == {json.dumps(device)}", *tests])
     records = [record for record in compared.records if record["device"] == device]
     return replace(compared, records=records, where=where)
-
-
-def _drawn(compared: Compared, measure: Measure, canvas: Canvas) -> Spec:
-    draw = lines_chart if len(compared.sizes.sizes) > 1 else bars_chart
-    return draw(compared, measure, canvas)
 
 
 def overviews(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview]:
@@ -245,9 +232,9 @@ def _overviews(values: dict[tuple[str, Place], float]) -> list[Overview]:
     summed = overview(
         values,
         key="time",
-        title="Which admission, where, by how much",
+        title="Which cache, where, by how much",
         unit="Time of all references over the time without a cache",
-        word="Admission",
+        word="Cache",
         size_word="capacity",
         size_text=lambda size: f"{size:,.0f}",
         notes={NO_CACHE: "baseline"},

@@ -6,9 +6,9 @@ from functools import partial
 import polars as pl
 
 from clockhand.report.canvas import Canvas, Spec
+from clockhand.report.compared import Compared, Record
 from clockhand.report.html import payload, study_page
-from clockhand.report.lines import Compared, Record
-from clockhand.report.sections import Drawing, Section, parts_of, pictures_of
+from clockhand.report.sections import Drawing, Section, over_sizes, parts_of, pictures_of
 from clockhand.report.table import table_without_filter
 from clockhand.report.words import free_slug
 from clockhand.studies.filecache.charts import (
@@ -19,9 +19,9 @@ from clockhand.studies.filecache.charts import (
     break_even_records,
     cell_records,
     compared_of,
-    hit_chart,
+    of_hits,
+    of_time,
     overviews,
-    time_chart,
 )
 from clockhand.studies.filecache.findings import (
     by_device,
@@ -124,13 +124,11 @@ def _drawings(
     if group["required_hits"].n_unique() > 1:
         chart = break_even_chart(records, title, canvas, compared.label)
         yield Drawing("required-hits", title, caption, chart)
-    yield Drawing(HIT_RATIO.key, HIT_RATIO.title, HIT_RATIO.note, hit_chart(compared, canvas))
+    yield over_sizes(of_hits(compared), HIT_RATIO, canvas)
     slugs: list[str] = []
     for shown, _ in by_device(group):
         slugs.append(free_slug(shown, slugs))
-        caption = "With a cache, by admission, and without one; lower is better."
-        title, chart = time_chart(compared, shown, canvas)
-        yield Drawing(f"time-{slugs[-1]}", title, caption, chart)
+        yield over_sizes(*of_time(compared, shown), canvas, f"time-{slugs[-1]}")
 
 
 def _summary(group: pl.DataFrame) -> str:

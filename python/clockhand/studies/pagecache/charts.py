@@ -9,13 +9,7 @@ import polars as pl
 from clockhand.report.appearance import Mark
 from clockhand.report.bars import BAR_HEIGHT
 from clockhand.report.canvas import Canvas, Spec, framed
-from clockhand.report.lines import (
-    Compared,
-    Record,
-    SizeAxis,
-    exact_tooltip,
-    quantity,
-)
+from clockhand.report.compared import Compared, Record, SizeAxis, exact_tooltip, quantity
 from clockhand.report.measures import drawable
 from clockhand.report.over_time import OverTime
 from clockhand.report.overview import Overview, Place, overview

@@ -7,10 +7,10 @@ import polars as pl
 
 from clockhand.report.appearance import Mark, marks
 from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
+from clockhand.report.compared import Compared, series_of
 from clockhand.report.emphasis import emphasised, kept
 from clockhand.report.html import Part, payload, study_page
-from clockhand.report.lines import Compared, series_of
-from clockhand.report.measures import Drawn, caption, measure_chart, same_everywhere
+from clockhand.report.measures import Drawn, measure_chart, same_everywhere
 from clockhand.report.overview_charts import overview_charts
 from clockhand.report.parameters import Ranged, ranges_of
 from clockhand.report.table import table_without_filter
@@ -157,9 +157,7 @@ def _part(
 ) -> Part:
     compared = _compared(section, everywhere, highlight)
     drawn = Drawn(section.slug, before)
-    for measure in measures_of(section.records, section.unit):
-        chart = measure_chart(compared, measure, CANVAS)
-        drawn.add(measure.key, measure.title, caption(compared, measure), chart)
+    drawn.measure(compared, measures_of(section.records, section.unit))
     for ranged in section.ranges:
         drawn.add(ranged.key, ranged.title, ranged.caption, ranged.chart(CANVAS, section.label))
     if section.reasons:

@@ -10,8 +10,9 @@ import polars as pl
 from clockhand.report.appearance import Mark, Theme, marks
 from clockhand.report.bars import bars_chart, bars_note
 from clockhand.report.canvas import PICTURE, Canvas, Spec, as_chart, picture_files
+from clockhand.report.compared import Compared, SizeAxis, is_drawable
 from clockhand.report.emphasis import emphasised, kept
-from clockhand.report.lines import Compared, SizeAxis, is_drawable, lines_chart
+from clockhand.report.lines import lines_chart
 from clockhand.report.measures import caption
 from clockhand.report.over_time import OverTime
 from clockhand.report.overview import Overview, Place, of_each, overview
@@ -92,9 +93,6 @@ TOOLTIP: tuple[tuple[str, str, str | None], ...] = (
 )
 """Columns in a point's tooltip; the table of all rows has everything else."""
 
-RATIOS = ("relative_io_time", "io_time_over_bound")
-"""Texts beside the bars of I/O time at a single size, where reports have no figure of it."""
-
 IN_TIME_UNIT = ("io_time", "io_time_standard_error")
 """Of those, what is in the unit of the section's times."""
 
@@ -153,11 +151,11 @@ def recommendation_chart(rows: pl.DataFrame, policy: str) -> Spec:
     everywhere = looks([section], PICTURE.theme)
     shown = [policy, *([section.baseline] if section.baseline else [])]
     compared = replace(compared_of(section, everywhere, PICTURE, [policy]), focus=shown)
-    titled = _titled(section, MEASURES[0])
+    first = titled(section, MEASURES[0])
     found = finding(section)
-    heading = replace(titled, title=f"Take {policy}: {titled.title} by policy")
+    heading = replace(first, title=f"Take {policy}: {first.title} by policy")
     figure = bars_chart(compared, heading, PICTURE)
-    lines = [compared.label, found.lead, bars_note(compared, titled)]
+    lines = [compared.label, found.lead, bars_note(compared, first)]
     figure["title"]["subtitle"] = [line for line in lines if line]
     return figure
 
@@ -261,21 +259,22 @@ def compared_of(
 
 def chart(section: Section, compared: Compared, measure: Measure, canvas: Canvas) -> Spec:
     """Draw one measure of one section: lines over memory sizes, or bars at a single size."""
-    titled = _titled(section, measure)
+    measured = titled(section, measure)
     if len(section.sizes) > 1:
-        return lines_chart(compared, titled, canvas)
+        return lines_chart(compared, measured, canvas)
     beside = None
     if measure.field == "io_time" and section.baseline is not None:
         beside = ("relative_io_time", f"\u00d7 {section.baseline}")
-    return bars_chart(compared, titled, canvas, by="io_time", beside=beside)
+    return bars_chart(compared, measured, canvas, by="io_time", beside=beside)
 
 
 def note(section: Section, compared: Compared, measure: Measure) -> str:
     """Return the caption of a figure, with what is cut at its edge."""
-    return caption(compared, _titled(section, measure))
+    return caption(compared, titled(section, measure))
 
 
-def _titled(section: Section, measure: Measure) -> Measure:
+def titled(section: Section, measure: Measure) -> Measure:
+    """Return a measure with its unit, and with the name of the baseline."""
     return replace(measure, title=measure_title(section, measure))
 
 

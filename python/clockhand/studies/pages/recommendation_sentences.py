@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clockhand.report.words import percent
+from clockhand.report.words import percent, time_text
 from clockhand.study.facts import base_names
 from clockhand.study.phrases import all_of
 from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, OPTIMUM
@@ -55,7 +55,7 @@ def choice(asked: Situation, policy: str, candidates: Sequence[str], place: Fiel
         against.insert(0, f"{_less(time_us, asked.times_us[BASELINE])} than {BASELINE}")
     return (
         f"Take {policy}: {where} it needs the least I/O time of {len(candidates)} policies{also}, "
-        f"{_seconds(time_us)}, {' and '.join(against)}."
+        f"{time_text(time_us)}, {' and '.join(against)}."
     )
 
 
@@ -64,12 +64,12 @@ def distance(asked: Situation, policy: str) -> str:
     if bound_us == 0:
         return "The lower bound is no I/O at all."
     if time_us == bound_us:
-        return f"That is the lower bound, {_seconds(bound_us)}: no policy can need less."
+        return f"That is the lower bound, {time_text(bound_us)}: no policy can need less."
     return (
-        f"The lower bound, which no policy can pass, is {_seconds(bound_us)}: {policy} needs "
+        f"The lower bound, which no policy can pass, is {time_text(bound_us)}: {policy} needs "
         f"{time_us / bound_us:.2f} times as much, {OPTIMUM}, which knows the future and misses "
         f"least, {asked.times_us[OPTIMUM] / bound_us:.2f} times. A schedule that knows the future "
-        f"and what a write costs needs {_seconds(asked.times_us[FEASIBLE])}, "
+        f"and what a write costs needs {time_text(asked.times_us[FEASIBLE])}, "
         f"{asked.times_us[FEASIBLE] / bound_us:.3f} times: the optimum is in between."
     )
 
@@ -131,7 +131,3 @@ def regret(first: Situation, second: Situation, candidates: Sequence[str]) -> st
 
 def _less(time_us: float, other_us: float) -> str:
     return f"{percent(1 - time_us / other_us)} less" if time_us < other_us else "as much"
-
-
-def _seconds(time_us: float) -> str:
-    return f"{time_us / 1e6:,.4g} s"

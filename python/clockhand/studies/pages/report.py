@@ -11,12 +11,12 @@ from clockhand.report.canvas import CANVAS
 from clockhand.report.html import Figure, Part, focus_of, payload, template
 from clockhand.report.overview import Overview
 from clockhand.report.scales import Measure
+from clockhand.report.singles import is_single, singles
 from clockhand.report.table import Table
 from clockhand.report.words import byte_text, percent, size_text
 from clockhand.studies.pages.charts import (
     MEASURES,
     OVER_TIME,
-    RATIOS,
     TOOLTIP,
     WHICH,
     by_device,
@@ -27,6 +27,7 @@ from clockhand.studies.pages.charts import (
     measure_title,
     note,
     overviews,
+    titled,
 )
 from clockhand.studies.pages.findings import NOTICEABLE, Finding, finding
 from clockhand.studies.pages.sections import Section, sections
@@ -103,7 +104,7 @@ def render(
     leading = overviews(split) if len(split) > 1 else []
     # With several devices, findings about one of them lead; distances from the bound follow.
     devices = len(by_device(split))
-    first = leading[:devices] if devices > 1 else leading
+    first = leading[:devices]
     over_time = OVER_TIME.parts(intervals, facts, parts)
     return template(PAGE_TEMPLATE).render(
         title=_title(parts, first) if answer is None else answer.title,
@@ -171,10 +172,9 @@ def _part(
     number = drawn
     drawable = drawable_measures(section)
     compared = compared_of(section, everywhere, CANVAS, highlight)
-    for measure in MEASURES:
+    is_table = is_single(compared) and len(drawable) > 1
+    for measure in () if is_table else MEASURES:
         identity = f"{section.slug}-{measure.key}"
-        if len(section.sizes) == 1 and measure.field in RATIOS:
-            continue
         if measure not in drawable:
             missing = _missing(section, measure)
             figures.append(Figure(identity, measure.title, "", None, missing=missing))
@@ -201,6 +201,7 @@ def _part(
         focus=focus_of(figures, compared.focus),
         word="policy",
         overviews=overviews([section]),
+        singles=singles([(compared, titled(section, it)) for it in drawable]) if is_table else None,
         bound_dash=BOUND_DASH if bounded else (),
         section=section,
         finding=f"{found.lead} {found.detail}",

@@ -138,6 +138,19 @@ def comparison_specifications(rows: pl.DataFrame, samples: pl.DataFrame) -> dict
     return bars | pictures("while-it-ran-", _courses(samples, looks), line_chart)
 
 
+GAUGES = {
+    "S_R_pages": "room for pages only read", "S_W1_pages": "room for pages written once",
+    "S_W2_pages": "room for pages written again", "R_pages": "only read",
+    "W1_pages": "written once", "W2_pages": "written again", "R_ghosts": "only read",
+    "W1_ghosts": "written once", "W2_ghosts": "written again",
+    "p_pages": "room for pages seen once", "T1_pages": "seen once",
+    "T2_pages": "seen more than once", "B1_ghosts": "seen once",
+    "B2_ghosts": "seen more than once", "tau_pages": "room for clean pages",
+    "C_pages": "clean", "D_pages": "dirty", "cold_target_pages": "room for cold pages",
+}  # fmt: skip
+"""What figures call the values that papers name by letters."""
+
+
 def _timeline(samples: pl.DataFrame, gauges: pl.DataFrame, theme: Theme) -> list[Panel]:
     """Return the figures of one process while it ran."""
     panels = [
@@ -169,21 +182,22 @@ def _timeline(samples: pl.DataFrame, gauges: pl.DataFrame, theme: Theme) -> list
         if chosen.is_empty():
             continue
         names = chosen["gauge"].unique(maintain_order=True).to_list()
-        looks = looks_of([name.removesuffix(ending) for name in names], theme)
+        looks = looks_of([_called(name, ending) for name in names], theme)
         records = [
             {
-                "series": row["gauge"].removesuffix(ending),
+                "series": _called(row["gauge"], ending),
                 "x": row["seconds"],
                 "y": row["value"],
             }
             for row in chosen.iter_rows(named=True)
         ]
-        panels.append(
-            Panel(
-                key, title, "In pages, by the names in the policy's page.", "Pages", looks, records
-            )
-        )
+        panels.append(Panel(key, title, "As they were at each sample.", "Pages", looks, records))
     return panels
+
+
+def _called(gauge: str, ending: str) -> str:
+    """Return a value by which a policy adapts in words, where papers have letters."""
+    return GAUGES.get(gauge) or gauge.removesuffix(ending).replace("_", " ")
 
 
 def _rates(samples: pl.DataFrame, names: dict[str, str]) -> list[Fields]:

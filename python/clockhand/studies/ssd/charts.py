@@ -7,13 +7,8 @@ import polars as pl
 
 from clockhand.report.appearance import Mark
 from clockhand.report.canvas import Canvas, Spec
-from clockhand.report.lines import (
-    Compared,
-    Record,
-    SizeAxis,
-    exact_tooltip,
-    lines_chart,
-)
+from clockhand.report.compared import Compared, Record, SizeAxis, exact_tooltip
+from clockhand.report.lines import lines_chart
 from clockhand.report.measures import drawable
 from clockhand.report.over_time import OverTime
 from clockhand.report.overview import Overview, Place, overview
@@ -51,9 +46,9 @@ MEASURES = (
             Kind.SHARE),
     Measure("write_hit_ratio", "write_hit_ratio", "Write hit ratio",
             "The same of writes alone.", Kind.SHARE),
-    Measure("clean_pages_flushed", "clean_pages_flushed", "Clean pages among them",
+    Measure("clean_pages_flushed", "clean_pages_flushed", "Clean pages written to flash",
             "Pages written only as padding.", Kind.COUNT),
-    Measure("batches", "batches", "Batches",
+    Measure("batches", "batches", "Batches sent to flash",
             "How often pages were sent; fewer batches of the same pages are longer runs.",
             Kind.COUNT),
     Measure("nvm_writes", "nvm_writes", "Pages written to NVM",
@@ -72,12 +67,12 @@ MEASURES = (
             "Reads and writes that were completed.", Kind.NUMBER),
     Measure("collection_share", "collection_share", "Time of collection",
             "Share of all dies' time that the operations of collection take.", Kind.SHARE),
-    Measure("life_repetitions", "life_repetitions", "Life of the flash",
+    Measure("life_repetitions", "life_repetitions", "Life of the flash (repetitions)",
             "Repetitions of the trace until the average block reaches its endurance.",
             Kind.NUMBER),
-    Measure("life_years", "life_years", "Life of the flash in years",
+    Measure("life_years", "life_years", "Life of the flash (years)",
             "At the trace's rate, until the average block reaches its endurance.", Kind.NUMBER),
-    Measure("nvm_life_repetitions", "nvm_life_repetitions", "Life of the NVM",
+    Measure("nvm_life_repetitions", "nvm_life_repetitions", "Life of the NVM (repetitions)",
             "Repetitions of the trace until its cells reach their endurance, worn alike.",
             Kind.NUMBER),
 )  # fmt: skip

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from clockhand.report.words import percent, size_text
-from clockhand.studies.ssd.time_findings import BASELINE, of_time, of_windows
+from clockhand.studies.ssd.time_findings import BASELINE, key_of, of_time, of_windows
 from clockhand.study.facts import SsdFacts, SsdRunFacts, printable, trace_label
 from clockhand.study.phrases import all_of
 from clockhand.study.policies import name_of, without
@@ -88,21 +88,41 @@ def _where(group: pl.DataFrame, facts: SsdRunFacts, several_ssds: bool) -> str:
 
 
 def headline(rows: pl.DataFrame) -> str:
-    """Return the answer in a line: which buffer of the rows of one drive writes least to flash."""
-    best: dict[str, int] = {}
+    """Return the answer in a line: which buffer of the rows of one drive writes least to flash; of
+    timed ones, which has the shortest p99."""
+    key = key_of(rows) if "duration_us" in rows.columns else None
+    column = key or "host_writes"
+    what = f"the shortest p99 of {key.split('_')[0]}s" if key else "the fewest pages to flash"
+    has, have, same = (
+        (f"has {what}", f"have {what}", "have the same p99")
+        if key
+        else (f"writes {what}", f"write {what}", "write the same number of pages to flash")
+    )
     sizes = rows.filter(pl.col("buffer_pages") > 0).partition_by("buffer_pages")
-    for same in sizes:
-        name = printable(str(_called(same.sort("host_writes", maintain_order=True))[0]))
-        best[name] = best.get(name, 0) + 1
-    if not best or rows["buffer"].n_unique() < 2:
+    sizes = [size for size in sizes if size["buffer"].n_unique() > 1]
+    if not sizes:
         return ""
+    best: dict[str, int] = {}
+    ties = 0
+    for size in (size for size in sizes if size[column].n_unique() > 1):
+        named = size.with_columns(pl.Series("called", _called(size), pl.String))
+        leading = named.filter(pl.col(column) == pl.col(column).min())["called"].unique(
+            maintain_order=True
+        )
+        ties = max(ties, len(leading) - 1)
+        for name in leading:
+            best[printable(str(name))] = best.get(printable(str(name)), 0) + 1
+    if not best:
+        return f"All {rows['buffer'].n_unique()} buffers {same}"
     name = max(best, key=lambda name: best[name])
     where = f"at {best[name]} of {len(sizes)} sizes"
     if len(sizes) == 1:
         where = f"with {_buffer_size(sizes[0])}"
     elif best[name] == len(sizes):
         where = f"at all {len(sizes)} sizes"
-    return f"{name} writes the fewest pages to flash {where}"
+    if ties:
+        return f"{name} and {ties} other{'s' if ties > 1 else ''} {have} {where}"
+    return f"{name} {has} {where}"
 
 
 def _called(same: pl.DataFrame) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from clockhand.report.canvas import Canvas, Spec
-from clockhand.report.lines import Compared, Record, axis_of, quantity
+from clockhand.report.compared import Compared, Record, axis_of, quantity
 from clockhand.report.scales import Measure
 
 FRONTIER = "frontier"

@@ -8,12 +8,12 @@ import polars as pl
 
 from clockhand.report.appearance import Mark
 from clockhand.report.canvas import PICTURE, Canvas, Spec
+from clockhand.report.compared import Compared, Record
 from clockhand.report.html import payload, study_page
-from clockhand.report.lines import Compared
-from clockhand.report.measures import caption, drawable, measure_chart, same_everywhere
+from clockhand.report.measures import drawable, same_everywhere
 from clockhand.report.overview_charts import overview_charts
 from clockhand.report.scales import Measure
-from clockhand.report.sections import Drawing, Section, parts_of, pictures_of, together
+from clockhand.report.sections import Drawing, Section, over_sizes, parts_of, pictures_of, together
 from clockhand.report.table import table_without_filter
 from clockhand.report.words import size_text, titled, unique
 from clockhand.studies.ssd.charts import (
@@ -93,7 +93,7 @@ def render(
         len(sections),
         f"Write buffers on flash drives, {len(sections)} inputs",
     )
-    if not answer and len(sections) == 1 and not _is_timed(rows):
+    if not answer and len(sections) == 1:
         # With one size or several, the title is about all of them.
         title, sentences = headline(rows) or title, findings(rows, facts, run.classes)
     table = table_without_filter(rows, facts, HEADINGS)
@@ -177,19 +177,19 @@ class _Figures:
     def drawings(self, compared: Compared, canvas: Canvas) -> Iterator[Drawing]:
         """Draw frontiers, time, sizes and wear."""
 
-        def over_sizes(measure: Measure) -> Drawing:
-            chart = measure_chart(compared, measure, canvas)
-            said = caption(compared, measure)
-            if measure.has_bound:
-                said += " Dashed: the frontier, the least that a buffer of at most each size needs."
-                chart["layer"] += knee_layers(compared, measure, self.frontier, canvas)
-            return Drawing(measure.key, measure.title, said, chart)
+        def drawn(measure: Measure) -> Drawing:
+            drawing = over_sizes(compared, measure, canvas)
+            if not measure.has_bound:
+                return drawing
+            said = " Dashed: the frontier, the least that a buffer of at most each size needs."
+            drawing.chart["layer"] += knee_layers(compared, measure, self.frontier, canvas)
+            return replace(drawing, caption=drawing.caption + said)
 
         leading = [measure for measure in self.measures if measure.has_bound]
-        yield from map(over_sizes, leading)
+        yield from map(drawn, leading)
         if self.timed is not None and self.values is not None:
             yield from time_figures(self.timed, self.values, compared, canvas)
-        yield from (over_sizes(measure) for measure in self.measures if measure not in leading)
+        yield from (drawn(measure) for measure in self.measures if measure not in leading)
         if self.wear:
             pages = max(record["buffer_pages"] for record in self.wear)
             said = f"With {pages:,} pages of buffer; ageing is not counted."

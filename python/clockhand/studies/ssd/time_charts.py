@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from clockhand.report import sections
 from clockhand.report.canvas import Canvas, Spec
-from clockhand.report.lines import Compared, Record, SizeAxis, cut_note, lines_chart
+from clockhand.report.compared import Compared, Record, SizeAxis
+from clockhand.report.lines import cut_note, lines_chart
 from clockhand.report.measures import drawable
 from clockhand.report.scales import Kind, Measure, label_expression, ticks
 from clockhand.report.stacks import Drawing, Stack, busy_parts, stacked_areas, stacked_shares
@@ -35,7 +36,7 @@ _PLACES = {cause: place for place, cause in enumerate(STACK.pieces)}
 
 CDFS = {
     op: Measure(
-        f"cdf_{op}", "cdf_share", f"Latency of {op}s",
+        f"cdf_{op}", "cdf_share", f"Share of {op}s done within a latency",
         f"Share of {op}s that take no longer; a point a sixteenth of a doubling.", Kind.SHARE,
     )
     for op in OPS

@@ -52,7 +52,7 @@ def of_time(rows: pl.DataFrame, where: str, classes: pl.DataFrame | None) -> lis
 MOST_SENTENCES = 8
 
 
-def _key(rows: pl.DataFrame) -> str | None:
+def key_of(rows: pl.DataFrame) -> str | None:
     """The percentile that buffers are compared by: of writes, or of reads if nothing is written."""
     for column in ("write_p99_us", "read_p99_us"):
         if rows[column].null_count() < rows.height:
@@ -62,7 +62,7 @@ def _key(rows: pl.DataFrame) -> str | None:
 
 def _fastest(same: pl.DataFrame, where: str, classes: pl.DataFrame | None) -> list[str]:
     """Compare buffers of one size under the same load, and tell of the fastest."""
-    key = _key(same)
+    key = key_of(same)
     if key is None:
         return []
     ordered = same.sort(key, nulls_last=True, maintain_order=True).to_dicts()
@@ -144,7 +144,7 @@ def _saturated(rows: pl.DataFrame, where: str) -> list[str]:
 def of_windows(rows: pl.DataFrame, where: str) -> list[str]:
     """Name the slowest window of requests, for each run of one trace on one drive."""
     sentences = []
-    key = _key(rows)
+    key = key_of(rows)
     if key is None:
         return []
     for (buffer, _), of_run in rows.group_by("buffer", "arrivals", maintain_order=True):

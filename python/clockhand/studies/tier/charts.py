@@ -8,12 +8,12 @@ import polars as pl
 
 from clockhand.report.appearance import Mark
 from clockhand.report.canvas import Canvas
-from clockhand.report.lines import Compared, Record, SizeAxis, exact_tooltip, lines_chart
-from clockhand.report.measures import caption, measure_chart
+from clockhand.report.compared import Compared, Record, SizeAxis, exact_tooltip
+from clockhand.report.lines import lines_chart
 from clockhand.report.over_time import OverTime
 from clockhand.report.overview import Overview, Place, overview
 from clockhand.report.scales import Kind, Measure
-from clockhand.report.sections import Drawing
+from clockhand.report.sections import Drawing, over_sizes
 from clockhand.studies.tier.findings import BOUND, fast_alone_ns, offline_lines
 
 OVER_TIME = OverTime(
@@ -124,8 +124,7 @@ def drawings(compared: Compared, canvas: Canvas) -> Iterator[Drawing]:
     """Draw each measure over sizes of fast memory, a line per policy that has it."""
     for measure in MEASURES:
         shown = _having(compared, measure, TOOLTIP)
-        chart = measure_chart(shown, measure, canvas)
-        yield Drawing(measure.key, measure.title, caption(shown, measure), chart)
+        yield over_sizes(shown, measure, canvas)
 
 
 def price_drawings(

@@ -8,7 +8,8 @@ from itertools import pairwise
 import polars as pl
 
 from clockhand.report.canvas import Canvas, Spec, framed
-from clockhand.report.lines import Compared, Record, SizeAxis, exact_tooltip, lines_chart, quantity
+from clockhand.report.compared import Compared, Record, SizeAxis, exact_tooltip, quantity
+from clockhand.report.lines import lines_chart
 from clockhand.report.scales import Kind, Measure, label_expression
 from clockhand.report.sections import Drawing
 from clockhand.report.words import unique

@@ -6,8 +6,8 @@ from functools import partial
 import polars as pl
 
 from clockhand.report.canvas import Canvas, Spec
+from clockhand.report.compared import Compared, Record
 from clockhand.report.html import payload, study_page
-from clockhand.report.lines import Compared, Record
 from clockhand.report.sections import Drawing, Section, parts_of, pictures_of, together
 from clockhand.report.table import table_without_filter
 from clockhand.studies.tier.charts import (

@@ -67,8 +67,10 @@ def panels(rows: pl.DataFrame) -> list[Panel]:
     first = cells.row(0, named=True)
     one_storage = _like(cells, first, ("storage_ratio", "device"))
     result = []
-    if cells["tlb_entries"].n_unique() > 1:
-        result.append(_hit_rate_by_entries(_like(one_storage, first, ("memory", "tlb2")), first))
+    by_entries = _hit_rate_by_entries(_like(one_storage, first, ("memory", "tlb2")), first)
+    # TLBs that differ in their ways too make no line.
+    if len(by_entries.records) > len(by_entries.series):
+        result.append(by_entries)
     if cells["page_bytes"].n_unique() > 1:
         result.append(_hit_rate_by_page(_like(one_storage, first, ("memory",)), first))
         result.append(_fault_rate_by_page(_like(one_storage, first, ("tlb", "tlb2"))))
@@ -235,9 +237,7 @@ def _marked(panel: Panel, canvas: Canvas) -> list[Spec]:
             {x: f"▲ {height:,.0f}" for x, height in totals.items() if height > edge},
         ),
     ):
-        records = [
-            {"x": x, "top": min(totals[x], edge / 1.12), "word": word} for x, word in words.items()
-        ]
+        records = [{"x": x, "top": min(totals[x], edge), "word": word} for x, word in words.items()]
         mark = {"type": "text", "baseline": "bottom", "dy": -3, "fontSize": 10, "color": color}
         encoding = {**place, "text": text}
         layers.append({"data": {"values": records}, "mark": mark, "encoding": encoding})

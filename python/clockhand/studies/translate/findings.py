@@ -94,7 +94,8 @@ def _sentence(group: pl.DataFrame, where: str) -> str:
     combinations = f"{best.height} combinations of memory and TLB"
     if len(shares) == 1:
         size = byte_text(counts["page_bytes"][0])
-        text = f"On {where}, pages of {size} are best in all {combinations}"
+        every = "both" if best.height == 2 else f"all {best.height}"
+        text = f"On {where}, pages of {size} are best in {every} combinations of memory and TLB"
     else:
         text = f"On {where}, the best page of {combinations} is {', '.join(shares)}"
     if costs.is_empty():
