@@ -29,8 +29,9 @@ KNOBS = Knobs(("clock", "craw"), 0.1, "4KiB", "scm:ratio=8")
 
 
 @pytest.fixture
-def trace(tmp_path: Path) -> Path:
-    """A trace of 2,000 references to 200 pages, a third of them writes."""
+def trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A trace of 2,000 references to 200 pages, a third of them writes; nothing is kept yet."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     pages = scattered_pages(2000, distinct=200)
     made = clockhand.Trace.from_arrays(
         ["W" if page % 3 == 0 else "R" for page in pages], [4096 * page for page in pages]
@@ -55,6 +56,38 @@ def test_cells_are_computed_once_and_are_those_of_simulate(trace: Path) -> None:
         watch=False,
     )  # fmt: skip
     assert both.equals(asked)
+
+
+def test_the_next_session_has_the_cells_of_this_one(trace: Path, tmp_path: Path) -> None:
+    first = TraceSource(str(trace))
+    rows = first.result(KNOBS).rows
+    again = TraceSource(str(trace))
+    assert again.result(KNOBS).rows.equals(rows) and again.computed == 0
+    assert again.result(KNOBS).facts["policies"] == first.result(KNOBS).facts["policies"]
+    folder = tmp_path / "cache" / "clockhand" / "explore"
+    assert folder.stat().st_mode & 0o077 == 0
+    # Read otherwise, or with other content, it is another trace.
+    assert TraceSource(str(trace), {"limit": 1000}).result(KNOBS).rows.height
+    assert len(list(folder.iterdir())) == 2
+    [part] = again._kept._dataset.all_parts()  # type: ignore[union-attr]
+    part.write_bytes(b"damaged")
+    damaged = TraceSource(str(trace))
+    assert damaged.result(KNOBS).rows.equals(rows) and damaged.computed == len(rows)
+
+
+def test_what_was_asked_for_longest_ago_goes_first(
+    trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from clockhand.explore import kept
+
+    TraceSource(str(trace)).result(KNOBS)
+    TraceSource(str(trace), {"limit": 1000}).result(KNOBS)
+    monkeypatch.setattr(kept, "MOST_BYTES", 1)
+    last = TraceSource(str(trace), {"limit": 500})
+    last.result(KNOBS)
+    folder = tmp_path / "cache" / "clockhand" / "explore"
+    assert len(list(folder.iterdir())) == 1
+    assert TraceSource(str(trace), {"limit": 500}).result(KNOBS) and last.computed
 
 
 def source_memory() -> str:

@@ -137,7 +137,7 @@ REFUSALS = (
     Refusal("trace convert ../textbook out.parquet --label =x", WRONG_USAGE, "has no key"),
     Refusal(SIMULATE + "--frames 3 --plots=", WRONG_USAGE, "--plots has no value"),
     Refusal("locality ../textbook --rows=", WRONG_USAGE, "--rows has no value"),
-    Refusal("recommend ../textbook --frames 3 --figure x.gif", WRONG_USAGE, "in .svg or .png"),
+    Refusal("recommend ../textbook --frames 3 --figure x.gif", WRONG_USAGE, ".svg, .png or"),
     Refusal(SIMULATE + "--frames 3 --memory-limit 1KiB", WRONG_USAGE, "at least 16MiB"),
     Refusal("ssd ../textbook --buffer fab:total=2 --repeat 0", WRONG_USAGE, "until-steady"),
     Refusal("sweep ../grid.toml", WRONG_USAGE, "craw has no value of c; give at least one"),

@@ -28,7 +28,8 @@ def test_the_same_command_gives_the_same_file_everywhere(
     clockhand: Clockhand, tmp_path: Path
 ) -> None:
     for out in ("one.parquet", "two.parquet"):
-        run = clockhand("trace", "synthesize", ZIPF, out, "--requests", "20k", "--seed", "42")
+        named = ("--requests", "20k", "--seed", "42", "--out", out)
+        run = clockhand("trace", "synthesize", ZIPF, *named)
         assert (run.code, run.out, run.err) == (0, b"", f"{out}: written\n")
     files = [(tmp_path / out).read_bytes() for out in ("one.parquet", "two.parquet")]
     assert files[0] == files[1]
@@ -154,6 +155,14 @@ REFUSALS = (
     ("bad.toml o.parquet", FAILED, "bad.toml, line 2: there is no key"),
     ("uniform:footprint=1MiB absent/o.parquet --requests 1k", FAILED, "make its folder first"),
 )
+
+
+def test_the_file_may_stand_behind_the_recipe_too(clockhand: Clockhand, tmp_path: Path) -> None:
+    run = clockhand("trace", "synthesize", ZIPF, "o.parquet", "--requests", "100")
+    assert run.code == 0 and (tmp_path / "o.parquet").exists()
+    assert "--out o.parquet" in run.err
+    both = clockhand("trace", "synthesize", ZIPF, "o.parquet", "--out", "p.parquet")
+    assert both.code == WRONG_USAGE and "both name the file" in both.err
 
 
 def test_what_cannot_be_made_is_refused_in_one_sentence(tmp_path: Path) -> None:

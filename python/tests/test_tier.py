@@ -264,3 +264,14 @@ def test_a_sweep_of_tiers_keeps_and_finds_its_cells(clockhand: Clockhand, tmp_pa
     assert len(rows) == 8
     again = clockhand("sweep", str(file), "--format", "json")
     assert json.loads(again.out) == rows
+
+
+def test_all_policies_leave_out_the_bound_where_it_cannot_be_computed(clockhand: Clockhand) -> None:
+    on = ("tier", GZIP, "--fast-frames", "8", "--limit")
+    run = clockhand(*on, "100001", "--policy", "lru,s*,b*")
+    assert run.code == 0 and "100,001 references: bound is left out" in run.err
+    assert "bound" not in run.out.decode()
+    named = clockhand(*on, "100001", "--policy", "lru,bound")
+    assert named.code == 2 and "at most 100000 references" in named.err
+    short = clockhand(*on, "300", "--policy", "lru,b*")
+    assert "bound" in short.out.decode() and "bound is left out" not in short.err

@@ -105,13 +105,16 @@ impl Contender {
     pub const BOUND_SUMMARY: &'static str =
         "the least time of accesses and migrations that any schedule can reach";
 
+    /// What `all` and patterns call the bound: a row without a time where it cannot be computed, beside other policies.
+    pub const BOUND_IF_POSSIBLE: &'static str = "bound?";
+
     /// Reads `NAME[:parameter=value,...]`.
     ///
     /// # Errors
     ///
     /// A sentence that names the nearest policy or the range of the parameter.
     pub fn parse(text: &str) -> Result<Self, SimError> {
-        if text == "bound" {
+        if text == "bound" || text == Self::BOUND_IF_POSSIBLE {
             return Ok(Contender::Bound);
         }
         if let Some(spec) = TierSpec::parse(text) {
@@ -151,6 +154,8 @@ pub struct TierExperiment {
     pub tiers: Vec<String>,
     /// The policies.
     pub policies: Vec<Contender>,
+    /// Whether a bound that cannot be computed is refused, not left without a time.
+    pub needs_bound: bool,
     /// The rules of promotion, as written and read.
     pub promotions: Vec<(String, PromotionRule)>,
     /// Whether the user gave a rule of promotion or what page policies see.

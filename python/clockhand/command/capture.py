@@ -84,6 +84,11 @@ def _capture(
     With --files: its calls on files and those of its children, for clockhand pagecache.
     With --files --memory: both, in order of time.
     """
+    if command[1:2] == ["--"] and len(command) > 2 and Path(command[0]).suffix:
+        raise UsageError(
+            f"{command[0]} stands before the program",
+            "name the trace with " + option("out") + f" {command[0]}",
+        )
     place = out or Path(f"{Path(command[0]).name}.parquet")
     labels = labels_of(label)
     if files and not memory:

@@ -48,7 +48,7 @@ EXAMPLES = {
     "trace info": "trace info app.trace.gz",
     "trace convert": "trace convert app.csv.gz app.parquet",
     "trace capture": "trace capture --out tar.parquet -- tar cf /tmp/a.tar /etc",
-    "trace synthesize": "trace synthesize zipf:skew=0.9,footprint=1GiB --requests 20M zipf.parquet",
+    "trace synthesize": "trace synthesize zipf:skew=0.9,footprint=1GiB --out zipf.parquet",
     "formats": "formats spc",
     "policies": "policies craw",
     "devices": "devices slc-nand",

@@ -36,7 +36,12 @@ OutputFormat = Annotated[
 Out = Annotated[Path | None, typer.Option(help="Write the rows to this file.")]
 Report = Annotated[
     Path | None,
-    typer.Option("--report", "--html", help="Write a self-contained HTML report."),
+    typer.Option(
+        "--report",
+        "--html",
+        "--figure",
+        help="Write a self-contained HTML report, or the leading figure alone: .svg, .png or .pdf.",
+    ),
 ]
 Highlight = Annotated[
     list[str] | None,

@@ -390,12 +390,22 @@ def check_outputs(
     check_places([path for path in (out, report, *others) if path is not None], folder=plots)
 
 
+UNDRAWN = (".gif", ".jpg", ".jpeg", ".webp", ".bmp", ".tiff", ".eps", ".ps")
+
+
 def check_figures(*places: Path | None) -> None:
     """Find out before the work that figures can be drawn, if there is a place for any.
 
     Raises:
+        UsageError: a place is named after a kind of picture that is not drawn.
         ClockhandError: what draws is not installed.
     """
+    for place in places:
+        if place is not None and place.suffix.lower() in UNDRAWN:
+            raise UsageError(
+                f"{place}: {place.suffix} is no picture that is drawn",
+                "end it in .svg, .png or .pdf",
+            )
     if any(places):
         check_drawing()
 

@@ -17,7 +17,6 @@ from clockhand.command.options import (
     Out,
     OutputFormat,
     PageSize,
-    Report,
     TraceFile,
     given_options,
 )
@@ -34,7 +33,6 @@ from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
 from clockhand.command.study import with_options
 from clockhand.completion.values import values_of
-from clockhand.report.canvas import picture
 from clockhand.studies.pages.recommendation import Recommendation, recommend
 from clockhand.studies.ssd.recommendation import (
     OF_DRIVES,
@@ -48,7 +46,6 @@ from clockhand.study.policies import BASELINE, BOUND, FEASIBLE, OPTIMUM, kind_in
 from clockhand.study.records import Fields
 from clockhand.traces import Reading
 
-PICTURES = (".svg", ".png")
 BAR_WIDTH = 40
 SHOWN_POLICIES = 10
 
@@ -74,8 +71,13 @@ Policy = Annotated[
         autocompletion=values_of("policies", several=True),
     ),
 ]
+Report = Annotated[
+    Path | None,
+    typer.Option("--report", "--html", help="Write a self-contained HTML report."),
+]
 Figure = Annotated[
-    Path | None, typer.Option(help="Draw the I/O time of every policy into this SVG or PNG file.")
+    Path | None,
+    typer.Option(help="The same, beside it: the leading figure in a file .svg, .png or .pdf."),
 ]
 
 
@@ -136,11 +138,6 @@ def _recommend(
 ) -> None:
     """Name the best policy for a trace, a device and a memory size, or the best write buffer for a
     drive, and say how robust the choice is."""
-    if figure is not None and figure.suffix.lower() not in PICTURES:
-        raise UsageError(
-            option("figure") + f" {figure}: the ending tells no picture that is drawn",
-            "end it in .svg or .png",
-        )
     _check_question(context, ssd)
     check_figures(figure)
     check_outputs(out, report, None)
@@ -160,8 +157,7 @@ def _recommend(
             )  # fmt: skip
     for warning in answer.warnings:
         say(warning)
-    files = {} if figure is None else {figure: _picture(answer, figure)}
-    files |= answer.report_files(report, None)
+    files = {**answer.report_files(report, None), **answer.report_files(figure, None)}
     if isinstance(answer, Recommendation):
         deliver(answer.situations, format, out, partial(_print_answer, answer), files)
         return
@@ -183,14 +179,6 @@ def _check_question(context: typer.Context, ssd: str | None) -> None:
                 f"{given[name]} is for policies of memory",
                 "leave out it or " + option("ssd") + f" {ssd}",
             )
-
-
-def _picture(answer: Recommendation | BufferRecommendation, path: Path) -> bytes:
-    if isinstance(answer, Recommendation):
-        figure = answer.specification()
-    else:
-        figure = next(iter(answer.specifications().values()))
-    return picture(figure, path.suffix.lower().removeprefix("."))
 
 
 def _print_buffers(answer: BufferRecommendation, to: Console) -> None:

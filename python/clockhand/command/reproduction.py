@@ -12,6 +12,7 @@ from clockhand.command.options import Jobs, Out, OutputFormat
 from clockhand.command.output import check_figures, command_line, deliver, print_table, say
 from clockhand.command.sweeps import DatasetFolder, sweep_progress
 from clockhand.completion.values import words_of
+from clockhand.report.reported import PICTURES
 from clockhand.reproduce import read_paper_experiment, reproduce
 from clockhand.reproduce.packaged import packaged, packaged_dataset
 from clockhand.study.errors import UsageError, option
@@ -32,7 +33,9 @@ ExperimentFile = Annotated[
 ]
 Report = Annotated[
     Path | None,
-    typer.Option("--report", "--html", help="Write all claims and figures as one HTML page."),
+    typer.Option(
+        "--report", "--html", "--figure", help="Write all claims and figures as one HTML page."
+    ),
 ]
 Tables = Annotated[Path | None, typer.Option(help="Write the tables as CSV into this folder.")]
 
@@ -72,6 +75,11 @@ def _reproduce(
         dataset = dataset or str(packaged_dataset(paper))
     if not file.exists():
         raise UsageError(f"{file} is not here", "name another file with " + option("experiment"))
+    if report is not None and report.suffix.lower() in PICTURES:
+        raise UsageError(
+            option("report") + f" {report} is a picture, and claims make a page",
+            "end it in .html",
+        )
     check_figures(report)
     check_places([path for path in (out, report) if path is not None], folder=tables)
     asked = read_paper_experiment(paper, file, traces=real_traces)

@@ -27,8 +27,11 @@ def _synthesize(
             autocompletion=values_of("recipes"),
         ),
     ] = None,
+    old_out: Annotated[
+        str | None, typer.Argument(metavar="[OUT]", help="The same as --out.", hidden=True)
+    ] = None,
     out: Annotated[
-        str | None, typer.Argument(metavar="OUT.parquet", help="The file to write.")
+        str | None, typer.Option(help="The file to write; its ending tells the format.")
     ] = None,
     requests: Annotated[
         str | None, typer.Option(help="Number of requests, such as 20M; the recipe's if not given.")
@@ -61,12 +64,20 @@ def _synthesize(
             option("format") + " is for " + option("list"),
             "the ending of the file tells a trace's format",
         )
+    if old_out is not None and out is not None:
+        raise UsageError(
+            f"{old_out} and " + option("out") + f" {out} both name the file to write",
+            "leave one out",
+        )
+    out = out or old_out
     if recipe is None or out is None:
         raise UsageError(
-            "a synthetic trace needs a recipe and, after it, the file to write",
+            "a synthetic trace needs a recipe and the file to write",
             "give both: clockhand trace synthesize zipf:skew=0.9,footprint=1GiB --requests 20M "
-            "out.parquet",
+            "--out out.parquet",
         )
     with shown_progress() as watch:
         synthesize(recipe, out, requests=requests, seed=seed, arrivals=arrivals, watch=watch)
     say(f"{out}: written")
+    if old_out is not None:
+        say(f"{out}: {option('out')} {out} says it as other commands do")

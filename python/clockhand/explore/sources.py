@@ -2,12 +2,13 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
+from clockhand.explore.kept import KeptCells
 from clockhand.report.reported import Reported
 from clockhand.report.words import percent, unique
 from clockhand.studies.pages.run import PAGES, Simulation, run_simulation
@@ -17,7 +18,8 @@ from clockhand.study.errors import UsageError
 from clockhand.study.facts import base_names
 from clockhand.study.records import Record
 from clockhand.study.run import Ran
-from clockhand.sweep.dataset import Dataset, distinct
+from clockhand.study.sizes import parsed_bytes
+from clockhand.sweep.dataset import Dataset
 from clockhand.sweep.layout import PAGES as PAGES_LAYOUT
 from clockhand.sweep.result import reported
 
@@ -33,6 +35,8 @@ BY_RATIO = "by cost ratio"
 """The device whose write costs as many reads as a knob says."""
 
 WATCHED_FRAMES = 8
+
+Run = TypeVar("Run")
 
 
 @dataclass(frozen=True)
@@ -149,7 +153,7 @@ def answer(result: Reported, at_memory: pl.DataFrame) -> str:
 
 
 class TraceSource(Source):
-    """A trace: a cell is computed when it is first asked for, and kept.
+    """A trace: a cell is computed when it is first asked for, and kept in the user's cache.
 
     Args:
         path: The trace.
@@ -167,29 +171,35 @@ class TraceSource(Source):
         self.computed = 0
         self._path = path
         self._reading = dict(reading or {})
-        self._kept: dict[tuple[str, str, str], _Kept] = {}
+        self._kept = KeptCells(path, {**self._reading, "memory": MEMORY})
         self._watched: dict[tuple[object, ...], Watched] = {}
+
+    def _run(self, run: Callable[..., Run], knobs: Knobs, names: Sequence[str], **own: Any) -> Run:
+        """Return what a call says of the trace, as the knobs stand."""
+        return run(
+            self._path,
+            policies=names,
+            page_size=knobs.page_size,
+            device=knobs.device,
+            watch=False,
+            **own,
+            **self._reading,
+        )
 
     def result(self, knobs: Knobs) -> Simulation:
         """Return the rows of all memory sizes; what has been computed is not computed again."""
-        of_policy = {name: (name, knobs.page_size, knobs.device) for name in knobs.policies}
-        lacking = [name for name, key in of_policy.items() if key not in self._kept]
+        at = (knobs.device, parsed_bytes("page-size", knobs.page_size))
+        known = set(self._kept.rows(*at)["policy"])
+        lacking = [name for name in knobs.policies if name not in known]
         if lacking:
-            made = run_simulation(
-                self._path,
-                policies=lacking,
-                memory=MEMORY,
-                page_size=knobs.page_size,
-                device=knobs.device,
-                watch=False,
-                **self._reading,
-            )
+            made = self._run(run_simulation, knobs, lacking, memory=MEMORY)
             self.computed += made.rows.height
-            for name in lacking:
-                rows = made.rows.filter(pl.col("policy") == name)
-                self._kept[of_policy[name]] = _Kept(rows, made.facts)
-        kept = [self._kept[key] for key in of_policy.values()]
-        return _joined(kept)
+            self._kept.add(made.rows, made.facts)
+        order = pl.Enum(list(knobs.policies))
+        rows = self._kept.rows(*at).filter(pl.col("policy").is_in(knobs.policies))
+        place = pl.col("policy").cast(order)
+        rows = rows.sort("trace", "frames", place, maintain_order=True)
+        return Simulation(Ran(rows.clone, self._kept.facts(*at), [], PAGES.result_of(rows)))
 
     def watched(self, knobs: Knobs, frames: int, best: str) -> Watched | None:
         """Return the steps of the first policy and the best, or of the first two."""
@@ -199,40 +209,12 @@ class TraceSource(Source):
         if not shown:
             return None
         if key not in self._watched:
-            self._watched[key] = watch_policies(
-                self._path,
-                policies=shown,
-                frames=frames,
-                page_size=knobs.page_size,
-                device=knobs.device,
-                watch=False,
-                **self._reading,
-            )
+            self._watched[key] = self._run(watch_policies, knobs, shown, frames=frames)
         return self._watched[key]
 
 
 UNWATCHED = ("bound", "opt-feasible")
 """Rows that are not policies."""
-
-
-@dataclass(frozen=True)
-class _Kept:
-    """The rows of one policy, and how they were made."""
-
-    rows: pl.DataFrame
-    facts: Any
-
-
-def _joined(kept: Sequence[_Kept]) -> Simulation:
-    """Return the rows of several runs as one result, in the order trace, memory size, policy."""
-    facts = {
-        **kept[-1].facts,
-        "policies": distinct([it.facts for it in kept], "policies", ("name",)),
-    }
-    place = pl.Series("place", [at for at, it in enumerate(kept) for _ in range(it.rows.height)])
-    together = pl.concat([it.rows for it in kept]).with_columns(place)
-    rows = together.sort("trace", "frames", "place", maintain_order=True).drop("place")
-    return Simulation(Ran(rows.clone, facts, [], PAGES.result_of(rows)))
 
 
 class DatasetSource(Source):

@@ -171,7 +171,7 @@ def names_of(kind: str) -> Sequence[str]:
         case "tier_policies":
             of_pages = [entry["name"] for entry in _engine.policies()]
             kept = [name for name in of_pages if not name.startswith("linux") and name not in ENDS]
-            return [*kept, *(entry["name"] for entry in _engine.tier_policies()), "bound"]
+            return [*kept, *(entry["name"] for entry in _engine.tier_policies()), "bound?"]
         case "tiers":
             return [entry["name"] for entry in _engine.tier_profiles()]
         case "write_buffers":

@@ -53,7 +53,7 @@ pub(super) fn check(experiment: &TierExperiment) -> Result<(), SimError> {
     check_given(&experiment.policies, "policy", option("policy") + " NAME")?;
     check_given(&experiment.promotions, "rule of promotion", option("promote") + " RULE")?;
     check_given(&experiment.page_sizes_bytes, "page size", option("page-size") + " SIZE")?;
-    if experiment.policies.iter().any(|policy| matches!(policy, Contender::Bound)) {
+    if experiment.needs_bound {
         experiment.intervals.refuse(option("policy") + " bound")?;
     }
     let has_no_slow = experiment.slow == Some(TierMemory::None);
@@ -96,8 +96,7 @@ pub(super) fn check(experiment: &TierExperiment) -> Result<(), SimError> {
             Text::from("give ") + option("slow") + " some frames or leave it out",
         ));
     }
-    let is_bound = |policy: &Contender| matches!(policy, Contender::Bound);
-    if experiment.slow.is_some() && experiment.policies.iter().any(is_bound) {
+    if experiment.slow.is_some() && experiment.needs_bound {
         return Err(SimError::usage(
             "policy bound has as many slow frames as it wants",
             Text::from("leave out ") + option("slow") + " and " + option("slow-frames"),

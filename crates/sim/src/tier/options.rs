@@ -92,6 +92,7 @@ impl TierOptions {
         jobs: Option<usize>,
     ) -> Result<TierExperiment, SimError> {
         let first_touches = [("zero", false), ("read", true)];
+        let is_optional = |text: &String| text == Contender::BOUND_IF_POSSIBLE;
         Ok(TierExperiment {
             traces,
             fast: self.fast_sizes()?,
@@ -102,6 +103,8 @@ impl TierOptions {
                 .iter()
                 .map(|text| Contender::parse(text))
                 .collect::<Result<_, _>>()?,
+            needs_bound: self.policy.iter().any(|text| text == "bound")
+                || self.policy.iter().all(is_optional),
             promotions: self.promotions()?,
             page_options_given: !self.promote.is_empty() || self.see.is_some(),
             sight: self.see.as_deref().map_or(Ok(Sight::All), parse_sight)?,

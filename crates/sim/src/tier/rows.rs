@@ -11,7 +11,7 @@ use super::counts::TierCounts;
 use super::prepared::AtSize;
 use super::price::rounded;
 use super::study::{TierCell, TierStudy};
-use super::{Contender, TierRow};
+use super::{Contender, TierExperiment, TierRow};
 use crate::contestant::{BOUND_KIND, kind_word};
 use crate::error::SimError;
 use crate::intervals::Part;
@@ -63,6 +63,7 @@ impl TierStudy<'_> {
         }
     }
 
+    /// The bound's row; without a time where it cannot be computed and need not be.
     pub(super) fn bound_row(
         &self,
         at: &AtSize,
@@ -71,7 +72,13 @@ impl TierStudy<'_> {
     ) -> Result<TierRow, SimError> {
         let view = at.view();
         let records = view.pages().records();
-        if records.len() > MOST_REFERENCES {
+        let is_refused = records.len() > MOST_REFERENCES;
+        let TierExperiment { needs_bound, intervals, slow, .. } = self.experiment;
+        if !needs_bound && (is_refused || !intervals.is_off() || slow.is_some()) {
+            progress.add_done(records.len() as u64);
+            return Ok(self.empty_row(at, cell));
+        }
+        if is_refused {
             return Err(SimError::usage(
                 format!(
                     "{}: policy bound takes at most {MOST_REFERENCES} references, and the trace has {}",

@@ -8,7 +8,7 @@ import polars as pl
 
 from clockhand.report.appearance import Mark
 from clockhand.report.canvas import PICTURE, Canvas, Spec
-from clockhand.report.compared import Compared, Record
+from clockhand.report.compared import Compared
 from clockhand.report.html import payload, study_page
 from clockhand.report.measures import drawable, same_everywhere
 from clockhand.report.overview_charts import overview_charts

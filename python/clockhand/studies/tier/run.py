@@ -7,6 +7,7 @@ import polars as pl
 
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import ReportedRows
+from clockhand.studies.tier.findings import BOUND
 from clockhand.study.calls import asks
 from clockhand.study.columns import schema
 from clockhand.study.facts import Facts
@@ -80,11 +81,23 @@ class Tiering(ReportedRows):
 
 
 def _made(ran: Ran) -> Tiering:
-    courses = pl.DataFrame(ran.result["courses"], schema=COURSE_SCHEMA)
     # A dataset keeps both together.
     cells = ran.cells.drop(COURSE_SCHEMA, strict=False)
+    known = (pl.col("policy") != BOUND) | pl.col("mean_ns").is_not_null()
+    courses = pl.DataFrame(ran.result["courses"], schema=COURSE_SCHEMA)
+    courses = courses.filter(cells.select(known).to_series())
+    left_out = cells.filter(~known)
+    cells = cells.filter(known)
     rows = cells if ran.rows is ran.cells else ran.rows.drop(COURSE_SCHEMA, strict=False)
-    return Tiering(rows, courses, ran.facts, ran.warnings, cells)
+    return Tiering(rows, courses, ran.facts, [*ran.warnings, *_left_out(left_out)], cells)
+
+
+def _left_out(rows: pl.DataFrame) -> list[str]:
+    """Say where the bound was to be computed if possible, and is not."""
+    return [
+        f"{trace} has {references:,} references: bound is left out; --policy bound says why"
+        for trace, references in rows.select("trace", "references").unique().rows()
+    ]
 
 
 def _courses(rows: pl.DataFrame) -> Record:
