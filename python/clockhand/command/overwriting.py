@@ -30,6 +30,8 @@ def check_overwriting(given: Record) -> None:
     traces = given.get("traces")
     if "to" in given and isinstance(traces, list) and traces:  # trace convert TRACE... OUT
         *given["traces"], given["out"] = traces
+    if given.get("old_out") is not None:  # trace synthesize RECIPE OUT
+        given["out"] = given.pop("old_out")
     outputs: dict[str, Path] = {}
     for name, value in given.items():
         if name not in OUTPUTS | FOLDERS or value is None:
