@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     pass
 
 Frames = Annotated[int | None, typer.Option(help="Page frames; 8 are easy to follow.")]
-Page = Annotated[Path, typer.Option("--out", help="The HTML page that plays the steps.")]
+Page = Annotated[Path, typer.Option("--out", "--report", help="The page that plays the steps.")]
 
 
 def register(app: typer.Typer) -> None:

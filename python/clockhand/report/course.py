@@ -1,7 +1,7 @@
 """Figures over the seconds of a run, bars per contender, and the page that has them."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,19 @@ class Panel:
     def is_drawable(self) -> bool:
         """Tell whether there is anything above 0 to see."""
         return any(record.get("y") or record.get("value") for record in self.records)
+
+    def without_zeros(self) -> "Panel":
+        """Return the figure without lines that are 0 all the time, which its caption names."""
+        some = {record["series"] for record in self.records if record.get("y")}
+        none = [series.name for series in self.series if series.name not in some]
+        if not none or not some:
+            return self
+        return replace(
+            self,
+            caption=f"{self.caption} There are no {' and no '.join(none)}.",
+            series=[series for series in self.series if series.name in some],
+            records=[record for record in self.records if record["series"] in some],
+        )
 
 
 def looks_of(names: Sequence[str], theme: Theme) -> list[Series]:
@@ -195,10 +208,15 @@ def _figure(
 Draw = Callable[[Panel, str, Canvas], Spec]
 
 
+def _shown(panel: Panel, draw: Draw) -> Panel:
+    """Return what is shown of a figure: of bars all, of lines those that are not always 0."""
+    return panel.without_zeros() if draw is line_chart else panel
+
+
 def pictures(prefix: str, panels: Iterable[Panel], draw: Draw) -> dict[str, Spec]:
     """Return the figures that have something to show as pictures, by their keys."""
     return {
-        prefix + panel.key: draw(panel, panel.key, PICTURE)
+        prefix + panel.key: draw(_shown(panel, draw), panel.key, PICTURE)
         for panel in panels
         if panel.is_drawable()
     }
@@ -224,7 +242,7 @@ class CoursePage:
         """Add a part with a figure per panel."""
         figures: list[Figure] = []
         records: list[Record] = []
-        for panel in panels:
+        for panel in (_shown(panel, draw) for panel in panels):
             self._number += 1
             identity = f"{slug}-{panel.key}"
             chart = None

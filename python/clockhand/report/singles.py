@@ -85,7 +85,7 @@ def singles(measured: Sequence[Measured]) -> Singles:
         ranked += [{**bound, "policy": compared.bound} for bound in compared.bounds]
     elsewhere = [record for other, _ in measured for record in other.records]
     order = best_first([*ranked, *elsewhere], first.field, most_first=first.most_is_best)
-    columns = [_column(*one, order) for one in measured]
+    columns = [_column(*one, order, is_repeated=_repeats(measured[0], one)) for one in measured]
     colors = {look.policy: look.color for other, _ in measured for look in other.looks}
     rows = [
         SingleRow(
@@ -108,8 +108,24 @@ def singles(measured: Sequence[Measured]) -> Singles:
     return Singles("all-measures", caption, compared.word, titles, rows)
 
 
-def _column(compared: Compared, measure: Measure, order: Sequence[str]) -> list[Amount]:
-    """Return the numbers of one measure, in the order of the rows."""
+def _repeats(first: Measured, other: Measured) -> bool:
+    """Tell whether the bars of a measure would be those of the first once more: a ratio to one."""
+    (compared, measure), (others, ratio) = first, other
+    if ratio.kind is not Kind.RATIO or first == other:
+        return False
+    known = {record["policy"]: record.get(measure.field) for record in compared.records}
+    factors = [
+        record[ratio.field] / known[record["policy"]]
+        for record in others.records
+        if record.get(ratio.field) and known.get(record["policy"])
+    ]
+    return bool(factors) and max(factors) <= (1 + 1e-6) * min(factors)
+
+
+def _column(
+    compared: Compared, measure: Measure, order: Sequence[str], *, is_repeated: bool
+) -> list[Amount]:
+    """Return the numbers of one measure, in the order of the rows; bars only if they say more."""
     values: dict[str, float] = {}
     errors: dict[str, float] = {}
     for record in compared.records:
@@ -118,8 +134,7 @@ def _column(compared: Compared, measure: Measure, order: Sequence[str]) -> list[
             high = record.get(f"{measure.field}_high")
             if high is not None:
                 errors.setdefault(record["policy"], high - record[measure.field])
-    # Bars of ratios would be those of what they are ratios of, once more.
-    edge = 0.0 if measure.kind is Kind.RATIO else bar_edge(compared, measure)
+    edge = 0.0 if is_repeated else bar_edge(compared, measure)
     can_run = [value for name, value in values.items() if not is_muted(name)]
     best = (max if measure.most_is_best else min)(can_run, default=None)
     # What most have in common is no distinction.

@@ -111,7 +111,9 @@ def number_text(value: Any) -> str:
     """Return a value for reading: thousands separators, at most three decimals, – for null."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return UNKNOWN
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, int | float):
         return printable(str(value))
     if isinstance(value, int):
         return f"{value:,}"

@@ -147,10 +147,10 @@ def _title(parts: Sequence[SectionPart], leading: Sequence[Overview]) -> str:
         for summed in leading
     ]
     most = max(best, key=best.count)
-    return (
-        f"{most} needs the least I/O time on {best.count(most)} of {len(best)} devices, "
-        f"over {inputs}"
-    )
+    where = f"{best.count(most)} of {len(best)} devices"
+    if best.count(most) == len(best):
+        where = "both devices" if len(best) == 2 else f"all {len(best)} devices"
+    return f"{most} needs the least I/O time on {where}, over {inputs}"
 
 
 def _are_of_devices(leading: Sequence[Overview]) -> bool:
