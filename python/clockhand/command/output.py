@@ -12,12 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Union, cast
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from clockhand.command.keeping import TableKeeper
 from clockhand.report.words import decimals_of
 from clockhand.study.columns import ColumnParts
 from clockhand.study.drawing import check_drawing
@@ -30,6 +25,7 @@ from clockhand.study.selections import highlighted
 
 if TYPE_CHECKING:
     import polars as pl
+    from rich.console import Console
 
 UNKNOWN = "–"
 """What is printed for an unknown value."""
@@ -53,8 +49,10 @@ class Format(StrEnum):
     PARQUET = "parquet"
 
 
-def console(*, stderr: bool = False) -> Console:
+def console(*, stderr: bool = False) -> "Console":
     """Return a console that does not break lines in a pipe or a file."""
+    from rich.console import Console
+
     terminal = (sys.stderr if stderr else sys.stdout).isatty()
     return Console(stderr=stderr, width=None if terminal else WIDE, highlight=False)
 
@@ -131,11 +129,17 @@ Columns = Mapping[str, Sequence[object]]
 """The values of columns of one length, by their names."""
 
 
-def print_table(title: str, rows: "pl.DataFrame | Columns", into: Console | None = None) -> None:
+def print_table(title: str, rows: "pl.DataFrame | Columns", into: "Console | None" = None) -> None:
     """Print rows as a table; numbers are right-aligned, and nothing is cut.
 
     On a narrow terminal columns are left out, with a word, unless all were asked for.
     """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from clockhand.command.keeping import TableKeeper
+
     if isinstance(rows, Mapping):
         columns = rows
         numeric = {name for name, values in columns.items() if any(map(_is_number, values))}
@@ -249,7 +253,7 @@ NONE_UNTABLED = Untabled()
 def encoded(
     rows: Rows,
     format: Format,
-    print_for_people: Callable[[Console], None],
+    print_for_people: "Callable[[Console], None]",
     untabled: Untabled = NONE_UNTABLED,
 ) -> bytes:
     """Return rows in a format, as written to a file; ``print_for_people`` prints the table.
@@ -257,6 +261,8 @@ def encoded(
     Of what is ``untabled`` no table is made.
     """
     if format is Format.TABLE:
+        from rich.console import Console
+
         text = io.StringIO()
         print_for_people(Console(file=text, width=WIDE, highlight=False))
         return text.getvalue().encode()
@@ -336,7 +342,7 @@ _BY_ENGINE: Mapping[Format, Callable[[ColumnParts], Callable[[BinaryIO], None]]]
 def content(
     rows: Rows,
     format: Format,
-    print_for_people: Callable[[Console], None],
+    print_for_people: "Callable[[Console], None]",
     untabled: Untabled = NONE_UNTABLED,
 ) -> Content:
     """Return what writes a file of rows, which go to the file as they are encoded."""
@@ -348,7 +354,7 @@ def content(
 def write_rows(
     rows: Rows,
     format: Format,
-    print_for_people: Callable[[Console], None],
+    print_for_people: "Callable[[Console], None]",
     *,
     stderr: bool = False,
     untabled: Untabled = NONE_UNTABLED,
@@ -429,7 +435,7 @@ def deliver(
     rows: Rows,
     format: Format | None,
     out: Path | None,
-    print_for_people: Callable[[Console], None],
+    print_for_people: "Callable[[Console], None]",
     files: Mapping[Path, Content],
     *folders: Path | None,
     stderr: bool = False,

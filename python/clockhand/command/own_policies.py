@@ -4,17 +4,18 @@ import inspect
 from collections.abc import Callable
 from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 import clockhand
 from clockhand.command.options import OutputFormat
 from clockhand.command.output import Format, print_table, say, write_rows
 from clockhand.study.errors import ClockhandError
 from clockhand.study.own_policies import Conformance
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 Policy = Annotated[
     str,
@@ -92,7 +93,9 @@ def _check_policy(policy: Policy, format: OutputFormat = None) -> None:
         raise ClockhandError(checked.sentence)
 
 
-def _print_rules(policy: str, checked: Conformance, console: Console) -> None:
+def _print_rules(policy: str, checked: Conformance, console: "Console") -> None:
+    from rich.text import Text
+
     print_table(f"rules tried on {policy}", checked.rules, console)
     if checked.events:
         console.print(Text("what happened last, each with the number of its reference:"))

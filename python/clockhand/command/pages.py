@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from clockhand.command.options import (
     Highlight,
@@ -51,6 +49,7 @@ from clockhand.traces import Reading
 
 if TYPE_CHECKING:
     import polars as pl
+    from rich.console import Console
 
 Gauges = Annotated[
     Path | None,
@@ -121,7 +120,7 @@ def encoded_gauges(gauges: "pl.DataFrame", path: Path) -> bytes:
     return encoded(gauges, Format.PARQUET if format is Format.TABLE else format, lambda _: None)
 
 
-def print_rows(rows: Sequence[Record], facts: Record, console: Console) -> None:
+def print_rows(rows: Sequence[Record], facts: Record, console: "Console") -> None:
     """Print one table per trace and setting with the columns that people compare."""
     traces = {(trace["name"], trace["page_bytes"]): trace for trace in facts["traces"]}
     settings = [name for name in SETTING_COLUMNS if rows and name in rows[0]]
@@ -147,6 +146,8 @@ def print_rows(rows: Sequence[Record], facts: Record, console: Console) -> None:
         print_table(title, for_people(group), console)
         bracket = bracket_sentence(group)
         if bracket is not None:
+            from rich.text import Text
+
             console.print(Text(bracket))
         for heading, summary in summaries_for_people(group).items():
             print_table(f"{heading}, by frames and share of the footprint", summary, console)

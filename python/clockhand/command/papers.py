@@ -10,16 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from clockhand._engine import __version__
-from clockhand.command.keeping import TableKeeper
 from clockhand.command.output import command_line
 from clockhand.study.errors import UsageError, option
 from clockhand.study.files import check_places
 from clockhand.study.records import Fields, Record
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from clockhand.command.keeping import TableKeeper
     from clockhand.report.paper import Paper
     from clockhand.report.paper_tables import PaperTable
 
@@ -76,11 +77,13 @@ class Papers:
         check_places([], folder=self.tables)
 
     def files(
-        self, print_for_people: Callable[[Console], None], facts: Record
+        self, print_for_people: "Callable[[Console], None]", facts: Record
     ) -> dict[Path, bytes]:
         """Return the tables that a command prints as files of the folder, if it is asked for."""
         if self.tables is None:
             return {}
+        from clockhand.command.keeping import TableKeeper
+
         keeper = TableKeeper()
         print_for_people(keeper)
         return table_files_of(self.tables, self.form, keeper, facts)
@@ -113,7 +116,7 @@ def papers_of(tables: Path | None, form: TableForm | None, theme: str | None) ->
 
 
 def table_files_of(
-    folder: Path, form: TableForm, keeper: TableKeeper, facts: Record
+    folder: Path, form: TableForm, keeper: "TableKeeper", facts: Record
 ) -> dict[Path, bytes]:
     """Return kept tables as files, which are named after their titles."""
     import polars as pl

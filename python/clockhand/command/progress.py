@@ -1,18 +1,17 @@
 """Progress on standard error, with the time that is left."""
 
+import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    TextColumn,
-)
+from typing import TYPE_CHECKING
 
 from clockhand.command.output import console, is_quiet, say
 from clockhand.study.progress import LABELS, Watch, seconds_left, terminal_bar, time_left
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
 
 EVERY_SECONDS = 10
 """Without a terminal for a bar, a line says this often how far the work is."""
@@ -50,7 +49,7 @@ class Lines:
 
 
 @contextmanager
-def progress_bar(*measure: ProgressColumn) -> Iterator[Progress | None]:
+def progress_bar(*measure: "ProgressColumn") -> "Iterator[Progress | None]":
     """Give a bar between what is done and the time left; none where it would not be seen.
 
     Args:
@@ -60,6 +59,8 @@ def progress_bar(*measure: ProgressColumn) -> Iterator[Progress | None]:
     if is_quiet() or not errors.is_terminal:
         yield None
         return
+    from rich.progress import BarColumn, Progress, TextColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), *measure, time_left())
     with Progress(*columns, console=errors, transient=True) as progress:
         yield progress
@@ -68,12 +69,16 @@ def progress_bar(*measure: ProgressColumn) -> Iterator[Progress | None]:
 @contextmanager
 def shown_progress() -> Iterator[Watch]:
     """Give a function that shows progress while the block runs: a bar, or lines in a log."""
-    errors = console(stderr=True)
     if is_quiet():
         yield lambda _phase, _done, _total: None
-    elif errors.is_terminal:
+    elif _may_be_terminal() and (errors := console(stderr=True)).is_terminal:
         with terminal_bar(errors) as on_progress:
             yield on_progress
     else:
         lines = Lines()
         yield lambda phase, done, total: lines.update(LABELS[phase], done, total)
+
+
+def _may_be_terminal() -> bool:
+    """Tell whether Rich, which takes a while to load, could find a terminal on standard error."""
+    return sys.stderr.isatty() or any(map(os.environ.get, ("FORCE_COLOR", "TTY_COMPATIBLE")))

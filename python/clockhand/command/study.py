@@ -3,10 +3,9 @@
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial, wraps
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from clockhand.command.options import (
     Highlight,
@@ -36,6 +35,9 @@ from clockhand.study.options import Option, options_of
 from clockhand.study.records import Fields
 from clockhand.study.run import Study, run_study
 from clockhand.traces import Reading
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def with_options(
@@ -129,7 +131,7 @@ def study_command(
     name: str,
     study: Study[object],
     summary: str,
-    print_tables: Callable[[Any, Console], None],
+    print_tables: "Callable[[Any, Console], None]",
     *,
     highlights: bool = False,
 ) -> Callable[..., None]:
@@ -181,7 +183,7 @@ def study_command(
     return with_libraries(whole) if "policy" in options_of(name) else whole
 
 
-def print_intervals(run: Any, console: Console) -> None:
+def print_intervals(run: Any, console: "Console") -> None:
     """Print the rows of intervals, a table per trace."""
     leading = [*INTERVAL, *(name for name in run.leading if name != "trace")]
     for rows in run.rows.partition_by("trace", maintain_order=True):
