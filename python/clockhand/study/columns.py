@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from operator import itemgetter
+from textwrap import fill
 from typing import TYPE_CHECKING, BinaryIO
 
 from clockhand import _engine
@@ -153,7 +154,7 @@ def _told(column: Record) -> tuple[str, str, str]:
 
 
 def _section(title: str, columns: Sequence[tuple[str, str, str]], also: str = "") -> str:
-    lines = [f"\nAlso, from above: {also}.\n"] if also else []
+    lines = [f"\n{fill(f'Also, from above: {also}.', 140)}\n"] if also else []
     if columns:
         lines.append("\n| column | meaning |\n|---|---|\n")
     # Columns of one meaning that stand together share a line.
