@@ -4,6 +4,7 @@ Programs that are not installed are skipped, with the reason.
 """
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from clockhand import _engine
-from conftest import Clockhand
+from conftest import Clockhand, needed
 
 OBSTACLE = _engine.pager_obstacle()
 pytestmark = pytest.mark.skipif(
@@ -57,6 +58,39 @@ func main() {
 """
 
 
+STATIC_GO = """
+package main
+import "fmt"
+func main() {
+	fmt.Println("done")
+}
+"""
+STATIC_C = """
+#include <stdio.h>
+#include <unistd.h>
+int main(void) { puts("done"); fflush(stdout); sleep(1); }
+"""
+
+
+def static_program(name: str, folder: Path) -> Path:
+    """Return a program into which no library can be preloaded."""
+    built = folder / "static"
+    source = folder / {"go": "static.go", "c": "static.c"}[name]
+    source.write_text({"go": STATIC_GO, "c": STATIC_C}[name])
+    compile_go = ["go", "build", "-o", str(built), str(source)]
+    command = {"go": compile_go, "c": ["cc", "-static", "-o", str(built), str(source)]}[name]
+    compiler = needed(command[0])
+    done = subprocess.run(
+        [compiler, *command[1:]],
+        cwd=folder,
+        env={**os.environ, "CGO_ENABLED": "0"},
+        capture_output=True,
+    )
+    if done.returncode != 0:
+        pytest.skip(f"no static program is built here: {done.stderr.decode()}")
+    return built
+
+
 def program(name: str, folder: Path) -> list[str]:
     """Return a command that prints a line, made where its language is compiled."""
     tools = {"node": ["node"], "java": ["javac", "java"], "go": ["go", "cc"]}[name]
@@ -99,3 +133,17 @@ def test_runtimes_that_reserve_memory_are_paged_and_print_the_same(
     (row,) = json.loads((tmp_path / "rows.json").read_text())
     assert row["misses"] > row["frames"] and row["pages_written"] > 100
     assert row["unpaged_bytes"] < row["footprint_pages"] * row["page_bytes"]
+
+
+@pytest.mark.parametrize("name", ["go", "c"])
+def test_a_static_program_is_refused_before_it_starts(
+    clockhand: Clockhand, tmp_path: Path, name: str
+) -> None:
+    built = static_program(name, tmp_path)
+    options = ["--memory", "8MiB", "--swap-in-ram", "--out", "rows.json"]
+    run = clockhand("run", "--policy", "clock", *options, "--", str(built))
+    assert (run.code, run.out) == (2, b"") and not (tmp_path / "rows.json").exists()
+    assert run.err.strip() == (
+        f"clockhand: {built}: it is linked statically, so that no library can be preloaded into "
+        "it; link it with the C library as a shared one (a Go program: build it with cgo)"
+    )

@@ -107,6 +107,14 @@ def cwebp(folder: Path) -> list[str]:
     return [needed("cwebp"), "-quiet", str(picture), "-o", "-"]
 
 
+def ffmpeg(folder: Path) -> list[str]:
+    picture = "testsrc2=size=640x480:rate=10:duration=1"
+    alone = ["-threads", "1", "-filter_threads", "1"]
+    exact = ["-flags", "bitexact", "-fflags", "bitexact"]
+    made_of = ["-nostdin", "-loglevel", "error", *alone, "-f", "lavfi", "-i", picture]
+    return [needed("ffmpeg"), *made_of, "-c:v", "mpeg4", *alone[:2], *exact, "-f", "avi", "-"]
+
+
 @pytest.mark.parametrize(
     ("prepare", "memory", "process"),
     [
@@ -114,6 +122,7 @@ def cwebp(folder: Path) -> list[str]:
         (perl, "3MiB", "perl"),
         (gcc, "6MiB", "cc1"),
         (cwebp, "3MiB", "cwebp"),
+        (ffmpeg, "4MiB", "ffmpeg"),
     ],
 )
 def test_interpreters_compilers_and_encoders_write_the_same(

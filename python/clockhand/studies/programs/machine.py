@@ -84,7 +84,7 @@ def pageable(command: Sequence[str]) -> Program:
         raise UsageError(
             f"{program.executable}: it is linked statically, so that no library can be "
             "preloaded into it",
-            "link it with the C library as a shared one",
+            "link it with the C library as a shared one (a Go program: build it with cgo)",
         )
     sanitizer = _sanitizer(program.executable)
     if sanitizer is not None:
