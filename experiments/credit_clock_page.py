@@ -38,22 +38,18 @@ def write_tables(root: Path, results: Path) -> None:
             "against": against,
             "by-trace": lambda path: by_trace(path, True),
             "by-trace not flushed": lambda path: by_trace(path, False),
-            "counts": lambda path: counts(path, True),
-            "counts not flushed": lambda path: counts(path, False),
-            "worst-cells": worst_cells,
+            "counts": counts,
             "ablation": ablation,
             "readings": readings,
             "mapped-bits": mapped_bits,
-            "mapped-bits-counts": lambda path: counts(path, True),
             "write-buffer": write_buffers,
             "public-traces": public_traces,
             "write-buffer-public-traces": write_buffers,
             "bracket": bracket,
-            "bracket-by-trace": bracket,
         },
         method: {"bracket-widths": widths},
     }
-    sources = {"made-by": "write-buffer", "worst-cells": "relative-to-clock"}
+    sources = {"made-by": "write-buffer"}
     for name, tables in pages.items():
         page = root / name
         text = page.read_text(encoding="utf-8")
@@ -139,18 +135,6 @@ def readings(path: Path) -> list[str]:
     return markdown(["reading", "c = 8", "c = 8, not flushed"], body)
 
 
-def worst_cells(path: Path) -> list[str]:
-    """Return where credit-clock and its rivals are worst."""
-    chosen = ("credit-clock", *RIVALS, "casa", "ccf-lru", "ad-lru", "lirs-wsr", "cfdc")
-    cells = {(r["flush_at_end"], r["device"], r["policy"]): r for r in rows_of(path)}
-
-    def told(row: Row) -> str:
-        return f"{row['worst']:.2f}: {row['worst_trace']}, {row['worst_memory']}"
-
-    body = [[f"`{name}`", *(told(cells[(*cost, name)]) for cost in COSTS)] for name in chosen]
-    return markdown(["policy", *COSTS.values()], body)
-
-
 def by_trace(path: Path, flushed: bool) -> Iterable[str]:
     """Return a column per trace, in several tables."""
     rows = {row["policy"]: row for row in rows_of(path) if row["flush_at_end"] is flushed}
@@ -162,9 +146,9 @@ def by_trace(path: Path, flushed: bool) -> Iterable[str]:
         yield from markdown(["policy", *some], body)
 
 
-def counts(path: Path, flushed: bool) -> list[str]:
-    """Return what explains the times."""
-    rows = [row for row in rows_of(path) if row["flush_at_end"] is flushed]
+def counts(path: Path) -> list[str]:
+    """Return what explains the times, with the final flush."""
+    rows = [row for row in rows_of(path) if row["flush_at_end"]]
     numbers = ("hit_ratio", "write_ios_over_clock", "hand_per_miss", "io_time_over_bound",
                "io_time_over_feasible")  # fmt: skip
     digits = (3, 3, 2, 2, 2)
@@ -231,24 +215,19 @@ def public_traces(path: Path) -> list[str]:
 
 
 def bracket(path: Path) -> list[str]:
-    """Return how narrow the bracket is, a row per cost or trace."""
-    rows = rows_of(path)
-    by_trace = "trace" in rows[0]
+    """Return how narrow the bracket is, a row per cost."""
 
     def told(row: Row) -> list[str]:
-        cost = COSTS.get((row["flush_at_end"], row.get("device") or ""), "").removesuffix(
-            ", not flushed"
-        )
-        place = row["trace"] if by_trace else cost
+        cost = COSTS[row["flush_at_end"], row["device"]].removesuffix(", not flushed")
         gaps = [row[f"{name}_gap_percent"] for name in ("median", "mean", "widest")]
         rise = row["above_the_bound_without_prices_percent"]
         flush = "yes" if row["flush_at_end"] else "no"
         known = [str(row["cells"]), str(row["closed"])]
-        return [flush, place, *known, *(f"{gap:.1f} %" for gap in gaps), f"{rise:.1f} %"]
+        return [flush, cost, *known, *(f"{percent:.1f}" for percent in (*gaps, rise))]
 
-    head = ["final flush", "trace" if by_trace else "cost", "cells", "closed", "median gap",
-            "mean gap", "widest gap", "`bound` above `bound:effort=0`"]  # fmt: skip
-    return markdown(head, [told(row) for row in rows])
+    head = ["final flush", "cost", "cells", "closed", "median gap, %", "mean", "widest",
+            "`bound` above `bound:effort=0`, %"]  # fmt: skip
+    return markdown(head, [told(row) for row in rows_of(path)])
 
 
 def widths(path: Path) -> list[str]:
