@@ -115,7 +115,7 @@ def against(path: Path) -> list[str]:
     def told(row: Row) -> str:
         interval = f"{row['from']:.2f}–{row['to']:.2f}"
         is_open = row["from"] <= 1 <= row["to"]
-        ahead = f"{row['traces_ahead']} of {row['traces']}{', open' if is_open else ''}"
+        ahead = f"{row['traces_ahead']}/{row['traces']}{', open' if is_open else ''}"
         return f"{row['geometric_mean']:.3f} ({interval}), {ahead}"
 
     rivals = list(dict.fromkeys(policy for _, _, policy in cells if policy != "min"))
@@ -237,7 +237,7 @@ def widths(path: Path) -> list[str]:
     def told(value: float) -> str:
         if value == 0:
             return "closed"
-        return "< 0.1 %" if value < 0.05 else f"{value:.1f} %"
+        return "< 0.1" if value < 0.05 else f"{value:.1f}"
 
     body = [[row.pop("trace"), *map(told, row.values())] for row in rows]
-    return markdown(["trace", *rows[0]], body)
+    return markdown(["trace, memory", *rows[0]], body)

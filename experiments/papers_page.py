@@ -77,7 +77,8 @@ LEFT_OUT = re.compile(r";.*|it holds |(?<=combinations) of program and memory|\w
 
 
 def _short(verdict: str) -> str:
-    return LEFT_OUT.sub("", verdict)
+    counts = re.sub(r"(\d+) of (\d+)", r"\1/\2", LEFT_OUT.sub("", verdict))
+    return re.sub(r"([\d.]+) % to", r"\1 to", counts)
 
 
 def without_verdict(folder: str, judged: Collection[str]) -> list[str]:
@@ -102,12 +103,13 @@ def curves() -> list[str]:
                 rows.append(row)
         for (statement, _), rows in first.items():
             if len({row["verdict"] for row in rows}) > 1:
-                told = (
-                    f"{float(row['value']):g}{' (ours)' if row['ours'] == 'yes' else ''} {row['verdict']}"
-                    for row in rows
-                )
-                body.append([f"`{statement}`", ", ".join(told)])
+                body.append([f"`{statement}`", ", ".join(map(_at_threshold, rows))])
     return markdown(["statement", "threshold and verdict"], body)
+
+
+def _at_threshold(row: Row) -> str:
+    ours = " (ours)" if row["ours"] == "yes" else ""
+    return f"{float(row['value']):g}{ours} {row['verdict']}"
 
 
 def bands() -> list[str]:

@@ -169,8 +169,8 @@ def _replaced_lines() -> list[str]:
     body = []
     for tiers, slow in dict.fromkeys((row["tiers"], row["slowdown"]) for row in rows):
         shares = (cells[tiers, slow, trace]["replaced"] for trace in traces)
-        told = [f"{100 * share:.0f} %" for share in shares]
-        body.append([f"`{tiers}`", f"{100 * slow:.0f} %", *told])
+        told = [f"{100 * share:.0f}" for share in shares]
+        body.append([f"`{tiers}`", f"{100 * slow:.0f}", *told])
     return markdown(["tiers", "slowdown", *(f"`{trace}`" for trace in traces)], body)
 
 
