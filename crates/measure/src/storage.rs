@@ -235,7 +235,7 @@ impl StorageMeasurement {
         Ok((times_ns, major_faults() - before))
     }
 
-    /// Nothing where the system keeps the pages although it was told to drop them.
+    /// Nothing where the system keeps the pages although it was asked to drop them.
     fn major_faults(&mut self) -> Result<Vec<Point>, MeasureError> {
         let dropped = rustix::fs::fadvise(&self.buffered, 0, None, FileAdvice::DontNeed);
         dropped.map_err(|error| {

@@ -45,7 +45,7 @@ pub fn bit_driven<P: BitDriven + Cataloged>() -> abi::Policy {
         );
         assert!(
             !P::SEES_FIRST_ACCESSES && !P::SEES_CALLS,
-            "a library's policy is not told of first accesses and calls"
+            "a library's policy learns nothing of first accesses and calls"
         );
     }
     policy::<P>(abi::BIT_DRIVEN, unheard)

@@ -49,8 +49,8 @@ pub trait OwnPolicy {
     fn period(&self) -> Option<NonZeroU64>;
     /// A period has ended.
     fn tick(&mut self, frames: &mut dyn Frames);
-    /// Why the policy cannot go on, told once. Drivers ask now and then, also for the sake of others who wait for what
-    /// the policy holds.
+    /// Why the policy cannot go on, reported once. Drivers ask from time to time, also so that others can take what the
+    /// policy holds.
     fn failure(&mut self) -> Option<Failure>;
 }
 

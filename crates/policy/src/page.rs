@@ -211,8 +211,8 @@ pub trait PagePolicy {
         let _ = frames;
     }
 
-    /// Why the policy cannot go on, told once; a driver asks now and then. Those of the catalog always can, and only a
-    /// policy of [others](crate::own) may fail.
+    /// Why the policy cannot go on, reported once; a driver asks from time to time. Only a policy of
+    /// [users](crate::own) may fail.
     fn failure(&mut self) -> Option<Failure> {
         None
     }

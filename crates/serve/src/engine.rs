@@ -99,7 +99,7 @@ pub enum Recorded {
     Discard(u64, u64),
 }
 
-/// Is told what enters the buffer, in its order.
+/// Receives what enters the buffer, in its order.
 pub type Recorder = Box<dyn FnMut(Recorded) + Send>;
 
 /// The content of a page in DRAM. One that is not known is the disk's.

@@ -40,7 +40,7 @@ pub(crate) enum Stop {
     Exec,
     /// It is new, or was asked to stop.
     New,
-    /// It was told to stop with its whole process, as by Ctrl-Z.
+    /// A signal stopped its whole process, as by Ctrl-Z.
     Group,
     /// It gets this signal.
     Signal(c_int),

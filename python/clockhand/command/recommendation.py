@@ -208,8 +208,8 @@ def _print_answer(answer: Recommendation, to: Console) -> None:
     if kind_in_rows(answer.policy) != "bits":
         to.print(
             Text(
-                f"{printable(answer.policy)} is told of every hit, so it cannot page a program for "
-                "real; to choose one that can, add --for pager, and --only anonymous for a trace "
+                f"{printable(answer.policy)} needs to see every hit, so it cannot page a real "
+                "program; to choose one that can, add --for pager, and --only anonymous for a trace "
                 "with files."
             )
         )

@@ -81,7 +81,7 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
     ///
     /// # Errors
     ///
-    /// [`AllPinned`] if no frame can be evicted; the policy has been neither told nor asked.
+    /// [`AllPinned`] if no frame can be evicted; the policy has not been called.
     #[inline]
     pub fn propose_victim_for(&mut self, page: PageId) -> Result<Frame, AllPinned> {
         if self.victim.is_none() && self.pinned_frames < self.resident_pages() {
@@ -95,7 +95,7 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
     ///
     /// # Errors
     ///
-    /// [`AllPinned`] if no frame can be evicted; the policy has been neither told nor asked.
+    /// [`AllPinned`] if no frame can be evicted; the policy has not been called.
     pub fn propose_victim_counted(&mut self, page: PageId) -> Result<(Frame, u64), AllPinned> {
         if self.victim.is_none() && self.pinned_frames < self.resident_pages() {
             self.policy.make_room_for(page);

@@ -36,7 +36,7 @@ pub(super) struct Waits {
 }
 
 impl Waits {
-    /// Sentences wait to be told.
+    /// Notes wait to be printed.
     pub(super) fn tell_notes(&mut self) {
         self.has_notes = true;
     }

@@ -215,7 +215,7 @@ def _totals(panel: Panel) -> dict[object, float]:
 
 
 def _edge(panel: Panel) -> float:
-    """Return where bars are cut, so that the least of them can be told apart."""
+    """Return where bars are cut, so that the least of them can be distinguished."""
     heights = _totals(panel).values()
     return min(max(heights), OUTLIER * min(heights)) * 1.12
 

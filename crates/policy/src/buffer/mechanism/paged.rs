@@ -59,7 +59,7 @@ impl<P: BitDriven> Hits<P> for ByBits {
     }
 }
 
-/// By being told.
+/// By calls.
 pub(crate) enum ByCalls {}
 
 impl<P: AccessDriven> Hits<P> for ByCalls {

@@ -407,7 +407,7 @@ pub(super) fn has(flags: &[u8], flag: &[u8]) -> bool {
     flags.split(|byte| !is_word(byte)).any(|word| word == flag)
 }
 
-/// Returns whether the page cache holds what is behind a path: files, and block devices as far as they can be told.
+/// Returns whether the page cache holds what is behind a path: files, and block devices as far as they are known.
 pub(super) fn is_in_cache(path: &[u8]) -> bool {
     const DISKS: [&[u8]; 11] = [
         b"sd", b"nvme", b"vd", b"xvd", b"hd", b"dm-", b"md", b"mapper/", b"loop", b"mmcblk",

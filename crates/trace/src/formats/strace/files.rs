@@ -17,7 +17,7 @@ struct File {
     name: Vec<u8>,
     /// Its number in the trace, from its first event on.
     stream: Option<u32>,
-    /// Bytes, where the log told.
+    /// Bytes, if the log has them.
     length: Option<u64>,
     /// How many names lead to it.
     names: u32,
