@@ -287,7 +287,7 @@ def test_too_little_address_space_to_draw_in_is_one_sentence(
     limited = partial(resource.setrlimit, resource.RLIMIT_AS, (most, most))
     run = clockhand("simulate", textbook.name, *FRAMES, "--report", "out.html", preexec_fn=limited)
     assert_one_sentence(run)
-    assert run.code == 1 and "what draws figures ended with" in run.err
+    assert run.code == 1 and "the process that draws figures ended with" in run.err
     assert not (textbook.parent / "out.html").exists()
 
 

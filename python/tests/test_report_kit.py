@@ -370,7 +370,9 @@ def test_what_draws_may_die_without_the_command() -> None:
     assert drawn.get_vega_version()
     assert drawn._process is not None
     os.kill(drawn._process.pid, signal.SIGKILL)
-    with pytest.raises(ClockhandError, match="what draws figures ended with signal SIGKILL"):
+    with pytest.raises(
+        ClockhandError, match="the process that draws figures ended with signal SIGKILL"
+    ):
         drawn.get_vega_version()
     assert drawn.get_vega_version()
     with pytest.raises(ValueError, match=r"\w+: "):

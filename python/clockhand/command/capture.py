@@ -109,7 +109,7 @@ def _capture(
     if files:
         if front_end not in (None, "valgrind"):
             raise UsageError(
-                option("front-end") + f" {front_end} cannot tell of calls on files",
+                option("front-end") + f" {front_end} records no calls on files",
                 "leave it or " + option("files") + " out",
             )
         with shown_progress() as watch:

@@ -49,7 +49,7 @@ def _explore(place: Place, port: Port = None, browser: Browser = True, *, readin
     # An error in a dataset is shown here, not on a page.
     source_of(place, given)
     with served(os.path.abspath(place), given, port) as (address, process):
-        tell(f"{address} shows it, to who has this address; Ctrl-C ends it")
+        tell(f"{address} shows it, to everyone who has this address; Ctrl-C ends it")
         if browser and sys.stderr.isatty():
             webbrowser.open(address)
         with suppress(KeyboardInterrupt):

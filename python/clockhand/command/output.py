@@ -409,7 +409,7 @@ def check_figures(*places: Path | None) -> None:
     for place in places:
         if place is not None and place.suffix.lower() in UNDRAWN:
             raise UsageError(
-                f"{place}: {place.suffix} is no picture that is drawn",
+                f"{place}: {place.suffix} is not a format of pictures",
                 "end it in .svg, .png or .pdf",
             )
     if any(places):

@@ -209,8 +209,8 @@ def _print_answer(answer: Recommendation, to: Console) -> None:
         to.print(
             Text(
                 f"{printable(answer.policy)} needs to see every hit, so it cannot page a real "
-                "program; to choose one that can, add --for pager, and --only anonymous for a trace "
-                "with files."
+                "program; to choose one that can, add --for pager, and --only anonymous for a "
+                "trace with files."
             )
         )
     to.print()

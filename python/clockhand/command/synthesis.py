@@ -80,4 +80,4 @@ def _synthesize(
         synthesize(recipe, out, requests=requests, seed=seed, arrivals=arrivals, watch=watch)
     say(f"{out}: written")
     if old_out is not None:
-        say(f"{out}: {option('out')} {out} says it as other commands do")
+        say(f"{out}: other commands take it as {option('out')} {out}, and so does this one")

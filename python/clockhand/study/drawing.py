@@ -121,7 +121,7 @@ class Converter:
         code = process.wait()
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         return ClockhandError(
-            f"what draws figures ended with {how}, as it does where it lacks memory",
+            f"the process that draws figures ended with {how}, as if it lacked memory",
             "give it more (`ulimit -v`), or leave "
             + option("report")
             + " and "
