@@ -20,6 +20,9 @@ EXPERIMENT = ROOT / "experiments/clock-dnv/experiment.toml"
 RECIPES = ROOT / "experiments/recipes"
 PROMOTE = "clock-dnv:nvm_write_hit=promote"
 WORKLOADS = ("Financial", "CAMWEBDEV", "Filebench")
+STAND_INS = (
+    "financial-wide-stand-in", "camwebdev-wide-stand-in", "filebench-random-rw-stand-in",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -157,6 +160,25 @@ def test_a_real_trace_that_is_at_hand_is_taken_along_and_judged_apart(
     assert any("not the paper's" in name for name in named)
 
 
+def test_a_file_called_as_a_workload_takes_the_place_of_its_stand_in(tmp_path: Path) -> None:
+    (tmp_path / "financial.spc").write_text("0,16,4096,W,0.5\n0,900000000,4096,r,0.6\n")
+    [part, *_] = [
+        part
+        for name, part in read_paper_experiment("clock-dnv", EXPERIMENT, traces=tmp_path).parts
+        if name == "rows"
+    ]
+    assert part.names == (
+        "financial.spc",
+        "camwebdev-wide-stand-in",
+        "filebench-random-rw-stand-in",
+    )
+    assert part.workloads == WORKLOADS
+    assert part.sweep.settings[0].options["map"] == "compact", "it reaches beyond the drive"
+    (tmp_path / "Financial.csv").write_text("")
+    with pytest.raises(clockhand.UsageError, match="has several files for Financial"):
+        read_paper_experiment("clock-dnv", EXPERIMENT, traces=tmp_path)
+
+
 def test_the_papers_parameters_stand_in_the_profile() -> None:
     facts = clockhand._engine.ssd_facts("dnv-paper")
     assert facts["times"] == "read 25 µs, program 200 µs, erase 1500 µs"
@@ -203,8 +225,8 @@ def test_buffers_that_heed_syncs_are_compared_with_their_like() -> None:
 
     rows = rows_of({OURS: {"host_writes": 90.0}})
     policies = [heeding(policy) for policy in rows["policy"]]
-    rows = rows.with_columns(policy=pl.Series(policies))
-    claims = {it.key: it for it in judge_paper("clock-dnv", {"rows": rows, "synced": rows})}
+    synced = rows.with_columns(policy=pl.Series(policies))
+    claims = {it.key: it for it in judge_paper("clock-dnv", {"rows": rows, "synced": synced})}
     fewer = claims["write-requests-in-all-cases-synced"]
     assert fewer.verdict is Verdict.REPRODUCED and "6 of 6 cells" in fewer.found
 

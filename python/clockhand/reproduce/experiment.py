@@ -89,9 +89,11 @@ def read_paper_experiment(
     Args:
         paper: The paper's short name.
         path: The file.
-        traces: A folder with other captures. Of traces that stand for workloads, those that are
-            there are taken instead, since they are longer, and called so; those that a part takes
-            along are run; a file that names no workloads takes all captures that are there.
+        traces: A folder with other captures. A file that is called as a workload
+            (``Financial.spc``) takes the place of the recipe that stands for it. Of traces that
+            stand for workloads, those that are there are taken instead, since they are longer, and
+            called so; those that a part takes along are run; a file that names no workloads takes
+            all captures that are there.
 
     Raises:
         UsageError: it is not TOML, a key is unknown, missing or of another kind, it lacks what the
@@ -203,7 +205,10 @@ class _Reader:
                 workload = table.get("stands_for", {}).get(path.name)
                 yield Part(only, folder, (workload,), (short_name(str(path)),))
         elif isinstance(table["traces"], dict):
-            files = [self._trace(str(trace)) for trace in table["traces"].values()]
+            files = [self._trace(str(trace), it) for it, trace in table["traces"].items()]
+            if study == "ssd" and not all(file.startswith(RECIPE) for file, _ in files):
+                # Traces of drives reach farther than those that stand for them.
+                own["ssd"] = {"map": "compact", **own["ssd"]}
             read = sweep(traces=[file for file, _ in files])
             if len(read.traces) != len(files):
                 raise ValueError(f"the workloads of {name} need a trace each, and no trace twice")
@@ -220,10 +225,13 @@ class _Reader:
         found = [(Path(self._folder or "") / name, kind) for name, kind in files.items()]
         return [(path, kind) for path, kind in found if self._folder and path.exists()]
 
-    def _trace(self, trace: str) -> tuple[str, str]:
+    def _trace(self, trace: str, workload: str) -> tuple[str, str]:
         """The file of a trace, or its recipe, and what rows call it."""
         name = short_name(trace)
         if trace.startswith(RECIPE):
+            if own := self._called(workload):
+                self._is_taken = True
+                return os.path.abspath(own), own.name
             recipe = trace.removeprefix(RECIPE)
             beside = os.path.abspath(self._file.parent / recipe)
             return f"{RECIPE}{beside if recipe.endswith('.toml') else recipe}", name
@@ -231,6 +239,26 @@ class _Reader:
             self._is_taken = True
             return os.path.abspath(self._folder / Path(trace).name), f"{name}{WHOLE}"
         return trace, name
+
+    def _called(self, workload: str) -> Path | None:
+        """The file of the folder that is called as a workload: the paper's own, if one has it.
+
+        Raises:
+            UsageError: the folder has several.
+        """
+        if self._folder is None:
+            return None
+        wanted = f"{workload.casefold()}."
+        found = [
+            it for it in sorted(self._folder.iterdir()) if it.name.casefold().startswith(wanted)
+        ]
+        if len(found) > 1:
+            raise UsageError(
+                f"{self._folder} has several files for {workload} "
+                f"({', '.join(it.name for it in found)})",
+                "leave one there",
+            )
+        return found[0] if found else None
 
     def _none_taken(self, parts: Iterable[tuple[str, Part]]) -> UsageError:
         named = [Path(str(trace)).name for _, part in parts for trace in part.sweep.traces]

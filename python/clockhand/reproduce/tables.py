@@ -26,6 +26,8 @@ from clockhand.study.policies import BASELINE, name_of
 from clockhand.study.records import Fields, Record
 
 ALL_TRACES = "all traces"
+STAND_IN = "stand-in"
+"""In the name of each recipe that stands for a workload."""
 
 Row = Fields
 Rows = Sequence[Sequence[Any]]
@@ -341,7 +343,8 @@ def block_workloads(*parts: pl.DataFrame, papers: Rows) -> pl.DataFrame:
     traces = pl.concat(parts).unique("trace", keep="first", maintain_order=True)
     ours = []
     for row in traces.iter_rows(named=True):
-        origin = f"stand-in for {row['workload']}" if row["workload"] else "real, not the paper's"
+        stands = "stand-in for" if STAND_IN in row["trace"] else "given for"
+        origin = f"{stands} {row['workload']}" if row["workload"] else "real, not the paper's"
         reads = 10 * row["read_references"] / (row["read_references"] + row["write_references"])
         size = row["references"] / row["repetitions"] * row["page_bytes"] / 1e9
         footprint = row["footprint_pages"] * row["page_bytes"] / (1 << 20)
