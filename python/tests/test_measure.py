@@ -147,7 +147,7 @@ def test_without_root_the_file_system_in_memory_is_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert ram_disk.obstacle() == "making a loop device needs root"
+    assert ram_disk.obstacle() == "making a disk in memory needs root"
 
 
 def test_a_median_that_was_not_measured_is_none() -> None:

@@ -138,7 +138,7 @@ def measure_memory(*, seed: int = 0, watch: Watch | None = None) -> MeasuredProf
     """
     check_range("seed", seed, 0, MAXIMUM_SEED)
     points = _points_of(_engine.Measurement.memory(seed), watch)
-    on_disk, left_out = _ram_disk_points(seed, watch)
+    on_disk, disk, left_out = _ram_disk_points(seed, watch)
     notes = ["reads and writes are copies from memory that no cache holds"]
     if left_out is not None:
         notes.append(f"ext4 in memory is missing: {left_out}")
@@ -147,7 +147,8 @@ def measure_memory(*, seed: int = 0, watch: Watch | None = None) -> MeasuredProf
         summary="measured memory of this machine",
         reads="memory_copy",
         writes="memory_copy",
-        what="copies of 4 KiB to 1 MiB from 512 MiB of memory",
+        what="copies of 4 KiB to 1 MiB from 512 MiB of memory"
+        + ("" if disk is None else f"; ext4 on {disk}"),
         notes=notes,
         **_about(),
     )
@@ -169,13 +170,13 @@ def _points_of(measurement: _engine.Measurement, watch: Watch | None) -> list[Fi
     return points
 
 
-def _ram_disk_points(seed: int, watch: Watch | None) -> tuple[list[Fields], str | None]:
-    """Return the points of Figure 1, or why there are none."""
+def _ram_disk_points(seed: int, watch: Watch | None) -> tuple[list[Fields], str | None, str | None]:
+    """Return the points of Figure 1 and what the disk is, or why there are none."""
     reason = ram_disk.obstacle()
     if reason is not None:
-        return [], reason
+        return [], None, reason
     try:
-        with ram_disk.mounted() as folder:
+        with ram_disk.mounted() as (folder, disk):
             measurement = _engine.Measurement.storage(
                 folder,
                 file_bytes=RAM_DISK_BYTES,
@@ -187,17 +188,18 @@ def _ram_disk_points(seed: int, watch: Watch | None) -> tuple[list[Fields], str 
             # An open file would keep the file system mounted.
             del measurement
     except (ram_disk.RamDiskError, ClockhandError) as error:
-        return [], str(error)
+        return [], None, str(error)
     names = {
         "read": "ram_disk_read",
         "write": "ram_disk_write",
         "buffered_read": "ram_disk_buffered",
     }
-    return [
+    of_disk = [
         {**point, "operation": names[point["operation"]]}
         for point in points
         if point["operation"] in names
-    ], None
+    ]
+    return of_disk, disk, None
 
 
 def _of_storage(points: list[Fields]) -> list[str]:

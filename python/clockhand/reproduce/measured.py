@@ -12,7 +12,7 @@ from clockhand.study.toml import toml_content
 READ, CACHED, COPIED = "ram_disk_read", "ram_disk_buffered", "memory_copy"
 
 LOOP = "a loop device"
-"""What `clockhand measure --memory` makes a disk in memory of."""
+"""What `clockhand measure --memory` makes a disk in memory of where there is no zram."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Measured:
     Attributes:
         machine: System, processor and processors.
         date: When.
-        disk: What the disk in memory is; :data:`LOOP` if the file has no key ``disk``.
+        disk: What the disk in memory is; :data:`LOOP` if the file does not say.
         read: A read from a file system whose storage is memory.
         cached: The same from the page cache.
         copied: A copy from memory to memory.
@@ -59,7 +59,7 @@ def read_measured(path: Path) -> Measured:
             raise ValueError("the operations were not measured at the same sizes")
         if not points[READ]:
             raise ValueError(f"there is no {READ}")
-        disk = str(content.get("disk", LOOP))
+        disk = str(content["what"]).partition("; ext4 on ")[2] or LOOP
         return Measured(str(content["machine"]), str(content["date"]), disk, *points.values())
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(

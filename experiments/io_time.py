@@ -1,0 +1,118 @@
+"""Does a counted cost order policies as the time does that their I/O takes on a real device?
+
+    .venv/bin/python experiments/io_time.py FILE
+
+Each policy runs on each trace once, and ``--io-log`` writes what it reads and writes. fio replays
+that on FILE, a file of 256 MiB on the device, with O_DIRECT, one request at a time. Three rounds
+are taken in turns, and the least time counts. One table has the counted cost beside that time;
+a second one has the rank correlation (Spearman's) of both over the policies of a trace.
+"""
+
+import datetime
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import polars as pl
+
+import clockhand
+from clockhand import _engine
+from clockhand.sweep.tables import machine
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "experiments/results/io-time"
+TRACES = ("tar-gzip", "sqlite3", "cc1", "gedit")
+POLICIES = (
+    "clock", "lru", "arc", "sieve", "cflru", "cfclock", "lru-wsr", "craw", "weighted-clock",
+    "credit-clock",
+)  # fmt: skip
+MEMORY = "10%"
+
+SIZE = 256 << 20
+ROUNDS = 3
+
+
+def replayed_us(log: Path, file: Path) -> float:
+    """Return how long fio takes for a log, in microseconds."""
+    command = [
+        "fio", "--name=replay", f"--read_iolog={log}", f"--replay_redirect={file}",
+        "--replay_no_stall=1", "--direct=1", "--ioengine=psync", "--output-format=json",
+    ]  # fmt: skip
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    [job] = json.loads(done.stdout[done.stdout.index("{") :])["jobs"]
+    return 1e3 * float(job["job_runtime"])
+
+
+def counted(folder: Path) -> pl.DataFrame:
+    """Run each policy on each trace, and write its log; return the counts."""
+    rows = []
+    for trace in TRACES:
+        for policy in POLICIES:
+            log = folder / f"{trace}-{policy}.iolog"
+            [row] = clockhand.simulate(
+                ROOT / f"traces/{trace}.parquet", policies=policy, memory=MEMORY,
+                flush_at_end=True, io_log=log, watch=False,
+            ).to_dicts()  # fmt: skip
+            reads, writes = row["read_ios"], row["write_ios"]
+            rows.append(
+                {"trace": trace, "policy": policy, "frames": row["frames"], "reads": reads,
+                 "writes": writes, "cost_of_8": reads + 8 * writes, "cost_of_1": reads + writes}
+            )  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+def measured(rows: pl.DataFrame, folder: Path, file: Path) -> pl.DataFrame:
+    """Replay all logs in turns; return the rows with the least time of each."""
+    times: dict[tuple[str, str], float] = {}
+    for _ in range(ROUNDS):
+        for trace, policy in rows.select("trace", "policy").iter_rows():
+            took = replayed_us(folder / f"{trace}-{policy}.iolog", file)
+            times[trace, policy] = min(took, times.get((trace, policy), took))
+    least = [times[key] for key in rows.select("trace", "policy").iter_rows()]
+    return rows.with_columns(time_us=pl.Series(least))
+
+
+def correlated(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rank correlation of each cost with the time, for each trace."""
+    return rows.group_by("trace", maintain_order=True).agg(
+        pl.len().alias("policies"),
+        *(
+            pl.corr(cost, "time_us", method="spearman").round(3).alias(f"rank_correlation_{cost}")
+            for cost in ("cost_of_8", "cost_of_1")
+        ),
+        (pl.col("time_us").max() / pl.col("time_us").min()).round(3).alias("longest_over_shortest"),
+    )
+
+
+def keep(name: str, table: pl.DataFrame, file: Path) -> None:
+    """Write a table with what made it."""
+    version = subprocess.run(["fio", "--version"], check=True, capture_output=True, text=True)
+    head = [
+        "command: python experiments/io_time.py FILE",
+        f"date: {datetime.datetime.now(datetime.UTC).date()}",
+        f"version: {_engine.__version__}, numbers {_engine.NUMBERS_VERSION}",
+        f"machine: {machine()}; {version.stdout.strip()}; a file of {SIZE >> 20} MiB, O_DIRECT",
+    ]
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    comment = "".join(f"# {line}\n" for line in head)
+    (RESULTS / f"{name}.csv").write_text(comment + table.write_csv(), encoding="utf-8")
+
+
+def main() -> None:
+    """Count, replay, and write both tables."""
+    file = Path(sys.argv[1])
+    if not file.exists() or file.stat().st_size < SIZE:
+        with file.open("wb") as content:  # Written, so that no block of it is a hole.
+            for _ in range(SIZE >> 20):
+                content.write(bytes(1 << 20))
+    with tempfile.TemporaryDirectory() as folder:
+        rows = measured(counted(Path(folder)), Path(folder), file)
+    keep("times", rows, file)
+    keep("correlations", correlated(rows), file)
+    print(correlated(rows))
+
+
+if __name__ == "__main__":
+    main()
