@@ -61,7 +61,7 @@ def test_the_knee_is_recommended_and_compared_with_the_next_best_and_lru(
     (knee,) = answer.sizes.filter("is_knee").to_dicts()
     assert answer.buffer == knee["best"] == knee["recommended"]
     first, second = answer.sentences[:2]
-    assert first.startswith(f"Take {answer.buffer} on skewed before small: with ")
+    assert first.startswith(f"Take {answer.buffer} on drive small for skewed: with ")
     assert f"{knee['next_best']}, the next best of that size" in first
     worst = answer.rows.filter(buffer_pages=knee["buffer_pages"]).sort("host_writes")["buffer"][-1]
     assert worst in (knee["next_best"], f"lru:total={knee['buffer_pages']}") or worst not in first

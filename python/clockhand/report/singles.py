@@ -9,7 +9,7 @@ from clockhand.report.bars import bar_edge, best_first, number_decimals
 from clockhand.report.compared import Compared
 from clockhand.report.overview import HEAD_HEIGHT, ROW_HEIGHT
 from clockhand.report.scales import Kind, Measure, ratio_text
-from clockhand.report.words import UNKNOWN, percent, time_text
+from clockhand.report.words import UNKNOWN, percent, size_text, time_text
 
 LOWER_BOUND = "lower bound"
 
@@ -98,6 +98,8 @@ def singles(measured: Sequence[Measured]) -> Singles:
     ]
     at = compared.sizes.sizes[0]
     size = percent(at) if compared.sizes.field == "share" else f"{at:,.6g}"
+    if compared.sizes.field.endswith("_mib"):
+        size = size_text(at * (1 << 20))
     caption = (
         f"{compared.sizes.title}: {size}. Bars begin at 0, and each column has a scale of its own; "
         "the best is bold."

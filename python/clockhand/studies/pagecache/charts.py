@@ -169,7 +169,7 @@ def rankings(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview]
     names = {name for name, _ in values}
     if len(names) < 2:
         return []
-    notes = {name: "reads the future" for name in names if reads_the_future(name)}
+    notes = {name: "knows the future" for name in names if reads_the_future(name)}
     if baseline is not None:
         notes[baseline] = "baseline"
     summed = overview(

@@ -341,7 +341,7 @@ def _overview(parts: Sequence[Section], key: str, kind: str) -> Overview | None:
     values: dict[tuple[str, Place], float] = {}
     notes: dict[str, str] = {}
     for section in parts:
-        notes |= dict.fromkeys(is_offline(section), "reads the future")
+        notes |= dict.fromkeys(is_offline(section), "knows the future")
         if section.baseline:
             notes[section.baseline] = "baseline"
         for name, place, value in _ratios(section, kind, has_baseline):

@@ -131,6 +131,13 @@ def wear_records(wear: pl.DataFrame, series: Sequence[str]) -> list[Record]:
     return [printable(record) for record in records]
 
 
+BUFFER_LABEL = (
+    "datum.value < 1 ? format(1024 * datum.value, ',.3~r') + '\u00a0KiB' : "
+    "format(datum.value, ',.3~r') + '\u00a0MiB'"
+)
+"""The Vega expression of a size of a buffer in MiB."""
+
+
 def compared_of(
     records: Sequence[Record], looks: Sequence[Mark], focus: Sequence[str], label: str
 ) -> Compared:
@@ -141,7 +148,7 @@ def compared_of(
         label=label,
         word="Buffer",
         records=records,
-        sizes=SizeAxis("buffer_mib", "Buffer (MiB)", sizes, "format(datum.value, ',.3~r')"),
+        sizes=SizeAxis("buffer_mib", "Buffer", sizes, BUFFER_LABEL),
         looks=looks,
         focus=focus,
         tooltip=[*tooltip, *map(exact_tooltip, drawable(MEASURES, records))],

@@ -41,9 +41,9 @@ class Sentences:
             compared.append(_against(writes, lru))
         against = f", {all_of(compared).removesuffix(',')}" if compared else ""
         return (
-            f"Take {printable(self.row['buffer'])} on {self._where()} before "
-            f"{printable(self.row['ssd'])}: with {self._bytes(self.size)} it writes {writes:,} "
-            f"pages to flash{against}."
+            f"Take {printable(self.row['buffer'])} on drive {printable(self.row['ssd'])} for "
+            f"{self._where()}: with {self._bytes(self.size)} it writes {writes:,} pages to "
+            f"flash{against}."
         )
 
     def neighbours(self, is_knee: bool) -> list[str]:
