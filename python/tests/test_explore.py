@@ -116,6 +116,13 @@ def test_the_player_shows_the_first_policy_beside_the_best(trace: Path) -> None:
     assert shown is not None and [it.policy for it in shown.courses] == ["clock", "lru"]
 
 
+def test_the_player_has_no_more_steps_than_a_page_can_hold(trace: Path) -> None:
+    knobs = Knobs(("clock", "craw"), 0.1, "4KiB", "slc-nand")
+    for limit, steps in ((1800, 1000), (300, 300)):
+        watched = TraceSource(str(trace), {"limit": limit}).watched(knobs, 8, "craw")
+        assert watched is not None and len(watched.courses[0].steps) == steps
+
+
 def dataset(trace: Path) -> Path:
     (trace.parent / "e.toml").write_text(
         f'question = "x"\nexpected = "y"\ntraces = "{trace}"\npolicies = ["clock", "craw"]\n'

@@ -181,13 +181,13 @@ def aria_sort(page: Any, name: str) -> str | None:
     [
         ("lines", 6),
         ("traces", 10),
-        ("bars", 4),
+        ("bars", 0),
         ("locality", 10),
         ("locality-traces", 17),
         ("locality-sample", 3),
-        ("ssd-bars", 10),
+        ("ssd-bars", 1),
         ("ssd", 12),
-        ("filecache", 8),
+        ("filecache", 5),
         ("run", 4),
         ("comparison", 6),
     ],
@@ -425,7 +425,8 @@ def test_a_long_page_has_contents_that_filter_and_folds_what_comes_late(opened: 
     links = [link.text for link in page.find_elements("css selector", "nav.contents a")]
     assert {"trace-0", "trace-5", "All rows"} <= set(links)
     folded = "return [...document.querySelectorAll('details.folded')].map((fold) => fold.open)"
-    assert page.execute_script(folded) == [False] * 5
+    # How far all are from the lower bound, and the inputs behind the first screens.
+    assert page.execute_script(folded) == [False] * 6
     first = "return document.querySelector('details.folded').getBoundingClientRect().top"
     assert page.execute_script(first) <= 5 * 900, "five screens, then details are folded"
     drawn = "return document.querySelectorAll('#trace-5 .chart svg').length"
@@ -444,6 +445,28 @@ def test_a_long_page_has_contents_that_filter_and_folds_what_comes_late(opened: 
       .filter((section) => !section.hidden).map((section) => section.id)"""
     assert "trace-2" in page.execute_script(shown)
     assert "trace-3" not in page.execute_script(shown)
+
+
+def test_at_one_size_a_table_has_every_measure_with_bars(opened: Open) -> None:
+    page = opened("bars")
+    rows = page.execute_script(
+        """return [...document.querySelectorAll('.singles tbody tr')].map((row) => ({
+          name: row.querySelector('th').textContent,
+          texts: [...row.querySelectorAll('td.n')].map((cell) => cell.textContent),
+          best: [...row.querySelectorAll('td.n')].map((cell) => cell.classList.contains('mean')),
+          bars: [...row.querySelectorAll('td.bar')].map((cell) =>
+            cell.querySelector('span')?.getBoundingClientRect().width ?? 0),
+        }));"""
+    )
+    can_run = [row for row in rows if row["name"] not in ("lower bound", "min")]
+    times = [float(row["texts"][0]) for row in can_run]
+    assert times == sorted(times) and [row["best"][0] for row in can_run] == [True] + [False] * (
+        len(can_run) - 1
+    )
+    widths = [row["bars"][0] for row in can_run]
+    assert widths == sorted(widths) and widths[0] > 5
+    longest = max(row["bars"][0] / float(row["texts"][0]) for row in can_run)
+    assert all(abs(row["bars"][0] / float(row["texts"][0]) / longest - 1) < 0.1 for row in can_run)
 
 
 def test_a_short_page_has_no_contents(opened: Open) -> None:

@@ -117,12 +117,8 @@ def _(at_memory, clockhand, frames, knobs, mo, source):
 def _(at_memory, figures, mo, player, result, sources):
     _rows = mo.ui.table(at_memory, selection=None, pagination=False, show_column_summaries=False)
     _answer = mo.md(f"## {sources.answer(result, at_memory)}")
-    mo.vstack(
-        [
-            _answer,
-            mo.hstack([mo.vstack([figures, _rows]), player], widths=[1, 1.1], align="start", gap=2),
-        ]
-    )
+    _side_by_side = mo.hstack([figures, player], widths=[1, 1.1], align="start", gap=2)
+    mo.vstack([_answer, _side_by_side, _rows])
     return
 
 

@@ -12,6 +12,7 @@ from clockhand.explore.kept import KeptCells
 from clockhand.report.reported import Reported
 from clockhand.report.words import percent, unique
 from clockhand.studies.pages.run import PAGES, Simulation, run_simulation
+from clockhand.studies.watch.playing import DEFAULT_LIMIT
 from clockhand.studies.watch.run import Watched, watch_policies
 from clockhand.study.catalogs import devices, policies
 from clockhand.study.errors import UsageError
@@ -182,8 +183,7 @@ class TraceSource(Source):
             page_size=knobs.page_size,
             device=knobs.device,
             watch=False,
-            **own,
-            **self._reading,
+            **{**self._reading, **own},
         )
 
     def result(self, knobs: Knobs) -> Simulation:
@@ -209,7 +209,10 @@ class TraceSource(Source):
         if not shown:
             return None
         if key not in self._watched:
-            self._watched[key] = self._run(watch_policies, knobs, shown, frames=frames)
+            # A player of all that is replayed would be larger than a page can hold.
+            limit = min(self._reading.get("limit", DEFAULT_LIMIT), DEFAULT_LIMIT)
+            made = self._run(watch_policies, knobs, shown, frames=frames, limit=limit)
+            self._watched[key] = made
         return self._watched[key]
 
 
