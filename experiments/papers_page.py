@@ -8,11 +8,13 @@ It reads `experiments/results` alone; a test holds that the page is what it make
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
+from statistics import geometric_mean
 
 import polars as pl
 from credit_clock_page import Row, between, markdown, rows_of
 
 from clockhand.reproduce import Claim, judge
+from clockhand.studies.ssd.findings import FAMILY
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "experiments/results"
@@ -196,6 +198,46 @@ def mobile_claims(folder: str) -> Iterable[Claim]:
     return judge("scm", rows)
 
 
+RIVALS = {
+    "FAB": "fab",
+    "FAB, no reads": "fab:cache_reads=false",
+    "CBM, T = 4": "cbm",
+    "CBM, T = 16": "cbm:threshold=16",
+    "LRU": "lru",
+    "block LRU, writes only": "bplru:padding=off",
+}
+
+
+def rivals() -> list[str]:
+    """Return where CLOCK-DNV is no worse than other buffers, and its counts over theirs."""
+    sets = {
+        "stand-ins": ("rows", ""),
+        "real traces": ("real-traces", ""),
+        "stand-ins, all heed syncs": ("synced", "commands=safe"),
+    }
+    body = []
+    for name, (slug, heeded) in sets.items():
+        rows = pl.read_csv(RESULTS / f"clock-dnv/{slug}.csv", comment_prefix="#")
+        per_run = (pl.col(it) / pl.col("repetitions") for it in ("host_writes", "erases"))
+        policy = FAMILY.str.replace(f"[:,]{heeded}$", "").alias("policy")
+        counts = rows.select("trace", "buffer_pages", policy, *per_run)
+        ours = counts.filter(pl.col("policy") == "clock-dnv")
+        for called, other in RIVALS.items():
+            pairs = ours.join(
+                counts.filter(pl.col("policy") == other), on=["trace", "buffer_pages"]
+            )
+            told = []
+            for column in ("host_writes", "erases"):
+                known = pairs.filter(pl.min_horizontal(column, f"{column}_right") > 0)
+                ratios = (known[column] / known[f"{column}_right"]).to_list()
+                held = sum(ratio <= 1 for ratio in ratios)
+                mean = f"{geometric_mean(ratios):.2f}" if ratios else "–"
+                told += [f"{held} of {len(ratios)}", mean]
+            body.append([name, called, *told])
+    heads = ["traces", "other buffer", "writes no worse", "over its", "erases no worse", "over its"]
+    return markdown(heads, body)
+
+
 BLOCKS: dict[str, Callable[[], Sequence[str]]] = {
     "verdicts": verdicts,
     "thresholds": curves,
@@ -207,6 +249,7 @@ BLOCKS: dict[str, Callable[[], Sequence[str]]] = {
     "cflru-statements": lambda: statements("cflru"),
     "scm-statements": lambda: statements("scm"),
     "scm-mobile": mobile,
+    "clock-dnv-rivals": rivals,
     "clock-dnv-statements": lambda: statements("clock-dnv"),
 }
 
