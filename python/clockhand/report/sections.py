@@ -13,7 +13,13 @@ from clockhand.report.overview import Overview, of_each
 from clockhand.report.overview_charts import overview_charts
 from clockhand.report.scales import Measure
 from clockhand.report.singles import Measured, is_single
-from clockhand.report.words import free_slug
+from clockhand.report.words import free_slug, percent
+
+BASELINE = "baseline"
+"""The note on what others are compared with."""
+
+LEAST_SAVED = 0.0005
+"""Less than this would be written as 0.0 %."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,29 @@ def together(
         of_device = devices.setdefault(section.device, {})
         of_device[section.place or section.label] = records(section)
     return of_each({device: overviews(places) for device, places in devices.items()})
+
+
+def headline(leading: Sequence[Overview], what: str, inputs: int) -> str:
+    """Return the answer of one ranking in a line: the best, and by how much; nothing if there is
+    no baseline, or several rankings.
+
+    Args:
+        leading: What stands above all inputs.
+        what: What there is less of, such as I/O time.
+        inputs: How many they are.
+    """
+    if len(leading) != 1:
+        return ""
+    entries = leading[0].entries
+    baseline = next((entry for entry in entries if entry.note == BASELINE), None)
+    ahead = [entry for entry in entries if entry.note in ("", BASELINE)]
+    if baseline is None or len(ahead) < 2:
+        return ""
+    over = f"{baseline.name} over {inputs} inputs"
+    saved = 1 - ahead[0].mean / baseline.mean
+    if ahead[0] is baseline or saved < LEAST_SAVED:
+        return f"None needs less {what} than {over}"
+    return f"{ahead[0].name} needs {percent(saved)} less {what} than {over}"
 
 
 def parts_of(sections: Iterable[Section], highlight: Sequence[str]) -> list[Part]:

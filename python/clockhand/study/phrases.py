@@ -13,6 +13,13 @@ def one_of(words: Iterable[str]) -> str:
     return _listed(list(words), "or")
 
 
+def counted(count: int, total: int, things: str) -> str:
+    """Return ``3 of 4 inputs``, ``all 4 inputs`` or ``both inputs``."""
+    if count < total or total < 2:
+        return f"{count} of {total} {things}"
+    return f"both {things}" if total == 2 else f"all {total} {things}"
+
+
 MOST_LISTED = 5
 """Of more words the first few are named, and the others counted: a list of fifteen is not read."""
 

@@ -13,6 +13,7 @@ from clockhand.report.html import Part, payload, study_page
 from clockhand.report.measures import Drawn, measure_chart, same_everywhere
 from clockhand.report.overview_charts import overview_charts
 from clockhand.report.parameters import Ranged, ranges_of
+from clockhand.report.sections import headline
 from clockhand.report.table import table_without_filter
 from clockhand.report.words import free_slug, titled, unique
 from clockhand.studies.pagecache.charts import (
@@ -74,13 +75,15 @@ def render(
     title, sentences = titled(findings(rows, facts), len(split), f"Page caches, {count}")
     table = table_without_filter(rows, facts, {})
     together = {section.label: section.records for section in split}
+    leading = overviews(together) if len(split) > 1 else []
+    title = headline(leading, "I/O time", len(split)) or title
     parts += OVER_TIME.parts(intervals, facts, parts)
     return study_page().render(
         overline="page caches",
         title=title,
         sentences=sentences,
         parts=parts,
-        leading=overviews(together) if len(split) > 1 else [],
+        leading=leading,
         facts=printable(facts),
         table=table,
         payload=payload(parts, {"rows-heading": table}),

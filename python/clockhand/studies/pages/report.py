@@ -34,6 +34,7 @@ from clockhand.studies.pages.sections import Section, sections
 from clockhand.studies.pages.table import table
 from clockhand.study.facts import Facts, printable
 from clockhand.study.files import publish
+from clockhand.study.phrases import counted
 from clockhand.study.policies import called
 from clockhand.study.records import Fields
 
@@ -147,9 +148,7 @@ def _title(parts: Sequence[SectionPart], leading: Sequence[Overview]) -> str:
         for summed in leading
     ]
     most = max(best, key=best.count)
-    where = f"{best.count(most)} of {len(best)} devices"
-    if best.count(most) == len(best):
-        where = "both devices" if len(best) == 2 else f"all {len(best)} devices"
+    where = counted(best.count(most), len(best), "devices")
     return f"{most} needs the least I/O time on {where}, over {inputs}"
 
 

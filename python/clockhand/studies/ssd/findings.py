@@ -7,7 +7,7 @@ import polars as pl
 from clockhand.report.words import percent, size_text
 from clockhand.studies.ssd.time_findings import BASELINE, key_of, of_time, of_windows
 from clockhand.study.facts import SsdFacts, SsdRunFacts, printable, trace_label
-from clockhand.study.phrases import all_of
+from clockhand.study.phrases import all_of, counted
 from clockhand.study.policies import name_of, without
 from clockhand.study.records import Fields
 
@@ -115,11 +115,9 @@ def headline(rows: pl.DataFrame) -> str:
     if not best:
         return f"All {rows['buffer'].n_unique()} buffers {same}"
     name = max(best, key=lambda name: best[name])
-    where = f"at {best[name]} of {len(sizes)} sizes"
+    where = f"at {counted(best[name], len(sizes), 'sizes')}"
     if len(sizes) == 1:
         where = f"with {_buffer_size(sizes[0])}"
-    elif best[name] == len(sizes):
-        where = f"at all {len(sizes)} sizes"
     if ties:
         return f"{name} and {ties} other{'s' if ties > 1 else ''} {have} {where}"
     return f"{name} {has} {where}"

@@ -7,7 +7,7 @@ import polars as pl
 from clockhand.report.series import first_spellings
 from clockhand.report.words import titled, unique
 from clockhand.study.facts import Facts, printable, trace_label
-from clockhand.study.phrases import all_of
+from clockhand.study.phrases import all_of, counted
 from clockhand.study.records import Fields, Record
 from clockhand.study.sizes import bytes_text
 
@@ -138,10 +138,10 @@ def _over_sizes(sizes: Sequence[pl.DataFrame], where: str) -> list[str]:
     ranked = sorted(fastest.items(), key=lambda item: -item[1])
     sentences = []
     if len({row["line"] for cells in sizes for row in _runnable(cells)}) > 1:
-        texts = [f"{name} at {count}" for name, count in ranked]
-        sentences.append(
-            f"Fastest for {where}: {', '.join(texts)} of {sum(fastest.values())} sizes."
-        )
+        *others, (last, count) = ranked
+        texts = [f"{name} at {count}" for name, count in others]
+        texts.append(f"{last} at {counted(count, sum(fastest.values()), 'sizes')}")
+        sentences.append(f"Fastest for {where}: {', '.join(texts)}.")
     if compared:
         sentences.append(f"Migration pays at {pays} of the {compared} sizes at which pages move.")
     return sentences
@@ -155,7 +155,7 @@ def headline(rows: pl.DataFrame, facts: Facts | None) -> str:
         if not fastest:
             return f"Two tiers of memory: {len(split)} inputs"
         most = max(fastest, key=fastest.count)
-        return f"{most} is the fastest for {fastest.count(most)} of {len(split)} inputs"
+        return f"{most} is the fastest for {counted(fastest.count(most), len(split), 'inputs')}"
     found = findings(rows, facts)
     if found:
         return titled(found, 1, "")[0]
