@@ -3,7 +3,7 @@
 /// More dots than a key in any file of ours has. A reader's work on a key grows with the square of its dots.
 const MOST_DOTS: usize = 100;
 
-/// The byte offset of a key with more than [`MOST_DOTS`] dots in a TOML file; a reader would take minutes for it.
+/// The byte offset of a key with far too many dots in a TOML file; a reader would take minutes for it.
 pub fn deep_toml_key(text: &str) -> Option<usize> {
     let (mut from, mut dots) = (0, 0);
     for (place, byte) in text.bytes().enumerate() {
