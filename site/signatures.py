@@ -33,14 +33,17 @@ NAMED = {Device: "Device", FormatOfText: "FormatOfText", Listed: "Listed", Names
 
 def stub() -> str:
     """Return the text of the stub."""
-    functions = [
-        value
+    declared = {
+        name: value
         for name in sorted(clockhand.__all__)
         if _is_declared(value := getattr(clockhand, name))
-    ]
+    }
+    functions = [value for name, value in declared.items() if name == value.__name__]
+    aliases = {name: value for name, value in declared.items() if name != value.__name__}
     mappings = (reading.Part, reading.FileReading, reading.Reading)
     found = [_mapping(mapping) for mapping in mappings]
     found += [_function(function) for function in functions]
+    found += [f"{name} = {of.__name__}" for name, of in aliases.items()]
     results = sorted(
         {_result(function) for function in functions if "." not in ast.unparse(_returns(function))}
     )

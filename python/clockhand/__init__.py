@@ -1,7 +1,7 @@
 """Memory-replacement policies where a write costs more than a read.
 
-* :func:`simulate` replays traces against policies and gives one row per cell.
-* :func:`locality` shows how a program uses its pages, for reads and writes apart.
+* :func:`run_simulation` replays traces against policies; :func:`simulate` gives its rows alone.
+* :func:`run_locality` shows how a program uses its pages, for reads and writes apart.
 * :class:`Trace` is a trace, from a file or from NumPy arrays.
 * :func:`synthesize` makes a synthetic trace from a recipe; :func:`recipes` lists those that come
   with the package.
@@ -11,17 +11,18 @@
 * :func:`recommend` says which policy suits a program, a device and a memory size.
 * :func:`recommend_buffer` says which write buffer suits a flash drive, and how large.
 * :mod:`clockhand.sweep` runs experiments that are files, and keeps every cell.
-* :func:`tier` says how much DRAM slow memory can replace, and under which policy.
-* :func:`translate` says which page size, TLB and memory suit a program and its storage.
-* :func:`pagecache` does the same for traces of calls, syncs and truncations: one page cache for
+* :func:`run_tier` says how much DRAM slow memory can replace, and under which policy.
+* :func:`run_translate` says which page size, TLB and memory suit a program and its storage.
+* :func:`run_pagecache` does the same for traces of calls, syncs and truncations: one page cache for
   processes and files.
 * :func:`run_ssd` puts write buffers before flash drives.
 * :func:`serve` is a write buffer as a real block device, for every NBD client.
-* :func:`filecache` tells whether a file cache pays on a device, and :func:`break_even` from which
-  hit on.
+* :func:`run_filecache` tells whether a file cache pays on a device, and :func:`break_even` from
+  which hit on.
 * :func:`plan_storage` and :func:`measure_memory` make a device profile of this machine.
 * :func:`run` runs a program whose memory a policy pages, and :func:`compare` runs it under several
   policies and under the kernel's own swap.
+* :class:`Policy` is a policy or a write buffer with parameters.
 * :func:`policies`, :func:`write_buffers`, :func:`devices`, :func:`ssds` and :func:`formats` list
   what there is.
 * :func:`policy` makes a policy of a class of yours, :class:`Frames` is what it sees, and
@@ -46,9 +47,13 @@ if TYPE_CHECKING:
         recommend,
         recommend_buffer,
         run,
+        run_filecache,
+        run_locality,
         run_pagecache,
         run_simulation,
         run_ssd,
+        run_tier,
+        run_translate,
         simulate,
         tier,
         translate,
@@ -87,6 +92,7 @@ if TYPE_CHECKING:
         policy,
         use_policy_library,
     )
+    from clockhand.study.policies import Policy
     from clockhand.traces import Trace, convert_traces
     from clockhand.traces.synthetic import recipes, synthesize
 
@@ -102,6 +108,7 @@ _PLACES = {
     "PageCacheRun": "clockhand.studies.pagecache.run",
     "PagedComparison": "clockhand.studies.programs.comparison",
     "PagedRun": "clockhand.studies.programs.run",
+    "Policy": "clockhand.study.policies",
     "Recommendation": "clockhand.studies.pages.recommendation",
     "Simulation": "clockhand.studies.pages.run",
     "SsdRun": "clockhand.studies.ssd.run",
@@ -130,9 +137,13 @@ _PLACES = {
     "recommend": "clockhand.studies.pages.recommendation",
     "recommend_buffer": "clockhand.studies.ssd.recommendation",
     "run": "clockhand.studies.programs.run",
+    "run_filecache": "clockhand.studies.filecache.run",
+    "run_locality": "clockhand.studies.locality.run",
     "run_pagecache": "clockhand.studies.pagecache.run",
     "run_simulation": "clockhand.studies.pages.run",
     "run_ssd": "clockhand.studies.ssd.run",
+    "run_tier": "clockhand.studies.tier.run",
+    "run_translate": "clockhand.studies.translate.run",
     "serve": "clockhand.serving.server",
     "simulate": "clockhand.studies.pages.run",
     "ssds": "clockhand.study.catalogs",
@@ -160,6 +171,7 @@ __all__ = [
     "PageCacheRun",
     "PagedComparison",
     "PagedRun",
+    "Policy",
     "Recommendation",
     "Simulation",
     "SsdRun",
@@ -188,9 +200,13 @@ __all__ = [
     "recommend",
     "recommend_buffer",
     "run",
+    "run_filecache",
+    "run_locality",
     "run_pagecache",
     "run_simulation",
     "run_ssd",
+    "run_tier",
+    "run_translate",
     "serve",
     "simulate",
     "ssds",

@@ -204,187 +204,6 @@ def compare(
         ClockhandError: this machine refuses, or no process was paged.
     """
 
-def filecache(
-    traces: Traces,
-    *,
-    capacity: Listed,
-    admissions: Names = "always",
-    policies: Names = "lru",
-    devices: Names,
-    page_size: Listed = "4KiB",
-    admit_after: int = 1,
-    history: int | None = None,
-    forget_on_admit: bool = False,
-    reuse: int | None = None,
-    insert: Names | None = None,
-    insert_ns: int | None = None,
-    stack_share: float | str = "0.3",
-    cache_device: Device = "scm:ratio=1",
-    writes: str = "free",
-    flush_at_end: bool = False,
-    seed: int = 0,
-    warm_up: float | str | None = None,
-    every: float | str | None = None,
-    jobs: int | None = None,
-    watch: Watching = None,
-    command: str | None = None,
-    only: str | None = None,
-    streams: Listed | None = None,
-    skip: int = 0,
-    limit: int | None = None,
-    assume_reads: bool = False,
-    view: str | None = None,
-    fetches: bool | None = None,
-    memory_limit: str | None = None,
-    trace_format: FormatOfText = None,
-    scratch: Device | None = None,
-    as_one: bool = False,
-    order: str | None = None,
-) -> FileCacheRun:
-    """Put file caches in front of devices, and return the time of all references with and without.
-
-    Names may be lists with commas, ``all`` or patterns.
-
-    Args:
-        traces: One trace or several, as :class:`Trace` or as paths.
-        capacity: Size of the cache: blocks (``64``, also ``0``), shares of the footprint (``"5%"``,
-            ``"5%..100%"``) or sizes (``"64MiB"``).
-        admissions: Which misses enter the cache: ``"always"``, ``"second-touch"``, ``"tinylfu"``,
-            ``"write-around"``; ``"all"`` means these. ``"belady"`` knows the future, and needs
-            policy ``"min"``.
-        policies: Names with parameters, such as ``"cflru:window_pages=8"``; ``"bound"`` is the
-            limit of all caches.
-        devices: Names with options, such as ``"scm:ratio=100"``, or TOML files.
-        page_size: Bytes of a block, a power of two, or text such as ``"4KiB"``; several if wanted.
-        admit_after: Earlier references that a block needs under second-touch.
-        history: Blocks that second-touch remembers, dropping the oldest; all if not given.
-        forget_on_admit: Forget a block that enters, under second-touch.
-        reuse: Least number of reuses of a block that belady admits; if not given, the number of
-            hits that caching needs to pay.
-        insert: Cost of inserting a block, one or several of ``"copy"`` (a hit, the default),
-            ``"half"`` (half a hit), ``"storage"`` (a read of storage as fast as memory), or the
-            read of a device. The word ``"all"`` means the three.
-        insert_ns: Cost of inserting a block in nanoseconds, instead of ``insert``.
-        stack_share: Software's share of a reference to the device, in times of a hit.
-        cache_device: Device of cached blocks, whose read cost is the time of a hit.
-        writes: ``"free"``: writes cost as much as reads, and evicting a dirty block costs nothing
-            (the paper's rule). ``"cost"``: each block written to the device takes its write cost.
-        flush_at_end: Write dirty blocks when the trace ends.
-        seed: Seed of policies with random choices, from 0.
-        warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
-            (``"10s"``), so that memory is filled before.
-        every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
-            of one for the trace; ``cells`` of the result has those.
-        jobs: Threads, from 1 to 1024; all cores if not given.
-        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
-            ``False``.
-        command: The command line for the facts; the equivalent one if not given.
-        only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
-            would go to swap.
-        streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
-            ``"0,3-5"``.
-        skip: Requests that are passed over at the start.
-        limit: Requests that are taken then; no limit if None.
-        assume_reads: Take all requests as reads if a trace does not tell their operation; such
-            traces are refused otherwise.
-        view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
-            (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
-        fetches: Keep the instruction fetches of such a trace; true if not given.
-        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
-            at least 16 MiB; half of the machine's if not given.
-        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
-            table; found by content if not given.
-        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
-            names, so that a trace may be larger than memory; in memory if not given.
-        as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
-            own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
-
-    Raises:
-        UsageError: something is unknown, out of range or contradictory.
-        ClockhandError: a trace cannot be read.
-    """
-
-def locality(
-    traces: Traces,
-    *,
-    page_size: float | str = "4KiB",
-    device: Device = "slc-nand",
-    sample: float | str | None = None,
-    seed: int = 0,
-    ties: str = "stable",
-    points: int | None = None,
-    repeats: str = "each",
-    warm_up: float | str | None = None,
-    every: float | str | None = None,
-    jobs: int | None = None,
-    watch: Watching = None,
-    command: str | None = None,
-    only: str | None = None,
-    streams: Listed | None = None,
-    skip: int = 0,
-    limit: int | None = None,
-    assume_reads: bool = False,
-    view: str | None = None,
-    fetches: bool | None = None,
-    memory_limit: str | None = None,
-    trace_format: FormatOfText = None,
-    scratch: Device | None = None,
-    as_one: bool = False,
-    order: str | None = None,
-) -> Locality:
-    """Show how the programs of traces use their pages.
-
-    Args:
-        traces: One trace or several, as :class:`Trace` or as paths.
-        page_size: Bytes, a power of two, or text such as ``"4KiB"``.
-        device: Name with options, or a TOML file; it prices the miss curve.
-        sample: Follow only some pages, and give only the miss curve. With ``"auto"`` these are 10 %
-            of the pages. A float above 0 and up to 1, or text (``"1%"``), is a rate; a whole number
-            from 32 is the most pages.
-        seed: Seed of the choice of pages, from 0.
-        ties: Order of pages with equally many writes: ``"stable"`` (the first to reach the count
-            ranks first), ``"recent"`` (the last one does) or ``"best"``.
-        points: Give the miss curve at no more than this many sizes, from 2, chosen so that straight
-            lines between them are closest to the others; a note in the facts says how close.
-        repeats: Consecutive references to one page count ``"each"``, or ``"collapsed"`` to the
-            first read and the first write among them.
-        warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
-            (``"10s"``), so that memory is filled before.
-        every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
-            of one for the trace; ``cells`` of the result has those.
-        jobs: Threads, from 1 to 1024; all cores if not given.
-        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
-            ``False``.
-        command: The command line for the facts; the equivalent one if not given.
-        only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
-            would go to swap.
-        streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
-            ``"0,3-5"``.
-        skip: Requests that are passed over at the start.
-        limit: Requests that are taken then; no limit if None.
-        assume_reads: Take all requests as reads if a trace does not tell their operation; such
-            traces are refused otherwise.
-        view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
-            (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
-        fetches: Keep the instruction fetches of such a trace; true if not given.
-        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
-            at least 16 MiB; half of the machine's if not given.
-        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
-            table; found by content if not given.
-        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
-            names, so that a trace may be larger than memory; in memory if not given.
-        as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
-            own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
-
-    Raises:
-        UsageError: something is unknown, out of range or contradictory.
-        ClockhandError: a trace cannot be read.
-    """
-
 def pagecache(
     traces: Traces,
     *,
@@ -725,6 +544,187 @@ def run(
         OSError: there is no place for the log.
     """
 
+def run_filecache(
+    traces: Traces,
+    *,
+    capacity: Listed,
+    admissions: Names = "always",
+    policies: Names = "lru",
+    devices: Names,
+    page_size: Listed = "4KiB",
+    admit_after: int = 1,
+    history: int | None = None,
+    forget_on_admit: bool = False,
+    reuse: int | None = None,
+    insert: Names | None = None,
+    insert_ns: int | None = None,
+    stack_share: float | str = "0.3",
+    cache_device: Device = "scm:ratio=1",
+    writes: str = "free",
+    flush_at_end: bool = False,
+    seed: int = 0,
+    warm_up: float | str | None = None,
+    every: float | str | None = None,
+    jobs: int | None = None,
+    watch: Watching = None,
+    command: str | None = None,
+    only: str | None = None,
+    streams: Listed | None = None,
+    skip: int = 0,
+    limit: int | None = None,
+    assume_reads: bool = False,
+    view: str | None = None,
+    fetches: bool | None = None,
+    memory_limit: str | None = None,
+    trace_format: FormatOfText = None,
+    scratch: Device | None = None,
+    as_one: bool = False,
+    order: str | None = None,
+) -> FileCacheRun:
+    """Put file caches in front of devices, and return the time of all references with and without.
+
+    Names may be lists with commas, ``all`` or patterns.
+
+    Args:
+        traces: One trace or several, as :class:`Trace` or as paths.
+        capacity: Size of the cache: blocks (``64``, also ``0``), shares of the footprint (``"5%"``,
+            ``"5%..100%"``) or sizes (``"64MiB"``).
+        admissions: Which misses enter the cache: ``"always"``, ``"second-touch"``, ``"tinylfu"``,
+            ``"write-around"``; ``"all"`` means these. ``"belady"`` knows the future, and needs
+            policy ``"min"``.
+        policies: Names with parameters, such as ``"cflru:window_pages=8"``; ``"bound"`` is the
+            limit of all caches.
+        devices: Names with options, such as ``"scm:ratio=100"``, or TOML files.
+        page_size: Bytes of a block, a power of two, or text such as ``"4KiB"``; several if wanted.
+        admit_after: Earlier references that a block needs under second-touch.
+        history: Blocks that second-touch remembers, dropping the oldest; all if not given.
+        forget_on_admit: Forget a block that enters, under second-touch.
+        reuse: Least number of reuses of a block that belady admits; if not given, the number of
+            hits that caching needs to pay.
+        insert: Cost of inserting a block, one or several of ``"copy"`` (a hit, the default),
+            ``"half"`` (half a hit), ``"storage"`` (a read of storage as fast as memory), or the
+            read of a device. The word ``"all"`` means the three.
+        insert_ns: Cost of inserting a block in nanoseconds, instead of ``insert``.
+        stack_share: Software's share of a reference to the device, in times of a hit.
+        cache_device: Device of cached blocks, whose read cost is the time of a hit.
+        writes: ``"free"``: writes cost as much as reads, and evicting a dirty block costs nothing
+            (the paper's rule). ``"cost"``: each block written to the device takes its write cost.
+        flush_at_end: Write dirty blocks when the trace ends.
+        seed: Seed of policies with random choices, from 0.
+        warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
+            (``"10s"``), so that memory is filled before.
+        every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
+            of one for the trace; ``cells`` of the result has those.
+        jobs: Threads, from 1 to 1024; all cores if not given.
+        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
+            ``False``.
+        command: The command line for the facts; the equivalent one if not given.
+        only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
+            would go to swap.
+        streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
+            ``"0,3-5"``.
+        skip: Requests that are passed over at the start.
+        limit: Requests that are taken then; no limit if None.
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
+            traces are refused otherwise.
+        view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
+            (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
+        fetches: Keep the instruction fetches of such a trace; true if not given.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
+        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
+            table; found by content if not given.
+        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
+            names, so that a trace may be larger than memory; in memory if not given.
+        as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
+            own.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
+            ``"files"``, one after the other.
+
+    Raises:
+        UsageError: something is unknown, out of range or contradictory.
+        ClockhandError: a trace cannot be read.
+    """
+
+def run_locality(
+    traces: Traces,
+    *,
+    page_size: float | str = "4KiB",
+    device: Device = "slc-nand",
+    sample: float | str | None = None,
+    seed: int = 0,
+    ties: str = "stable",
+    points: int | None = None,
+    repeats: str = "each",
+    warm_up: float | str | None = None,
+    every: float | str | None = None,
+    jobs: int | None = None,
+    watch: Watching = None,
+    command: str | None = None,
+    only: str | None = None,
+    streams: Listed | None = None,
+    skip: int = 0,
+    limit: int | None = None,
+    assume_reads: bool = False,
+    view: str | None = None,
+    fetches: bool | None = None,
+    memory_limit: str | None = None,
+    trace_format: FormatOfText = None,
+    scratch: Device | None = None,
+    as_one: bool = False,
+    order: str | None = None,
+) -> Locality:
+    """Show how the programs of traces use their pages.
+
+    Args:
+        traces: One trace or several, as :class:`Trace` or as paths.
+        page_size: Bytes, a power of two, or text such as ``"4KiB"``.
+        device: Name with options, or a TOML file; it prices the miss curve.
+        sample: Follow only some pages, and give only the miss curve. With ``"auto"`` these are 10 %
+            of the pages. A float above 0 and up to 1, or text (``"1%"``), is a rate; a whole number
+            from 32 is the most pages.
+        seed: Seed of the choice of pages, from 0.
+        ties: Order of pages with equally many writes: ``"stable"`` (the first to reach the count
+            ranks first), ``"recent"`` (the last one does) or ``"best"``.
+        points: Give the miss curve at no more than this many sizes, from 2, chosen so that straight
+            lines between them are closest to the others; a note in the facts says how close.
+        repeats: Consecutive references to one page count ``"each"``, or ``"collapsed"`` to the
+            first read and the first write among them.
+        warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
+            (``"10s"``), so that memory is filled before.
+        every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
+            of one for the trace; ``cells`` of the result has those.
+        jobs: Threads, from 1 to 1024; all cores if not given.
+        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
+            ``False``.
+        command: The command line for the facts; the equivalent one if not given.
+        only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
+            would go to swap.
+        streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
+            ``"0,3-5"``.
+        skip: Requests that are passed over at the start.
+        limit: Requests that are taken then; no limit if None.
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
+            traces are refused otherwise.
+        view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
+            (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
+        fetches: Keep the instruction fetches of such a trace; true if not given.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
+        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
+            table; found by content if not given.
+        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
+            names, so that a trace may be larger than memory; in memory if not given.
+        as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
+            own.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
+            ``"files"``, one after the other.
+
+    Raises:
+        UsageError: something is unknown, out of range or contradictory.
+        ClockhandError: a trace cannot be read.
+    """
+
 def run_pagecache(
     traces: Traces,
     *,
@@ -1034,118 +1034,7 @@ def run_ssd(
         ClockhandError: a trace cannot be read.
     """
 
-def simulate(
-    traces: Traces,
-    *,
-    policies: Names,
-    frames: Listed | None = None,
-    memory: Listed | None = None,
-    page_size: float | str = "4KiB",
-    device: Device = "slc-nand",
-    bits: str = "exact",
-    write_miss: str = "fetch",
-    reserve: int = 0,
-    flush_at_end: bool = False,
-    bound_effort: float | str | None = None,
-    hand_ns: int | None = None,
-    fault_ns: int | None = None,
-    gauge_every: int | None = None,
-    io_log: Device | None = None,
-    sample: float | str | None = None,
-    seed: int = 0,
-    warm_up: float | str | None = None,
-    every: float | str | None = None,
-    jobs: int | None = None,
-    watch: Watching = None,
-    command: str | None = None,
-    only: str | None = None,
-    streams: Listed | None = None,
-    skip: int = 0,
-    limit: int | None = None,
-    assume_reads: bool = False,
-    view: str | None = None,
-    fetches: bool | None = None,
-    memory_limit: str | None = None,
-    trace_format: FormatOfText = None,
-    scratch: Device | None = None,
-    as_one: bool = False,
-    order: str | None = None,
-) -> pl.DataFrame:
-    """Replay traces against policies, as :func:`run_simulation` does; only the rows.
-
-    Args:
-        traces: One trace or several, as :class:`Trace` or as paths.
-        policies: Names with parameters, such as ``"craw:c=8,ghosts=literal"``; lists with commas,
-            ``"all"`` and patterns such as ``"clock*"`` too.
-        frames: Memory sizes in page frames, at least 1.
-        memory: Memory sizes as shares of the footprint (``0.05``, ``"5%"``, ``"1%..100%"``) or in
-            bytes (``"64MiB"``). Give either this or ``frames``.
-        page_size: Bytes, a power of two, or text such as ``"4KiB"``.
-        device: Name with options, such as ``"scm:ratio=100"``, or a TOML file.
-        bits: ``"exact"``, or ``"mapped"`` or ``"sensed"`` for what real memory shows of references.
-        write_miss: ``"fetch"``, or ``"blind"`` if a write fault reads nothing.
-        reserve: Frames of each memory size that are kept free for write-backs under way, as a pager
-            does. Policies and ``bound`` have the rest, at least one. The rows' ``frames`` include
-            them.
-        flush_at_end: Write dirty pages when the trace ends.
-        bound_effort: About how many seconds ``bound`` and ``opt-feasible`` may take per memory
-            size, from 0 to 3600; 2 if not given. Seconds stand for a number of steps, so that the
-            result does not depend on the machine.
-        hand_ns: Software overhead: nanoseconds that each hand movement adds to the I/O time. If
-            given, also 0, hand movements are counted, which takes longer: the frames that a policy
-            examines while it looks for a victim.
-        fault_ns: With ``bits="mapped"``: nanoseconds that each permission fault, by which a hit is
-            seen, adds to the I/O time.
-        gauge_every: Faults between two samples of the values that policies adapt, from the first
-            fault on.
-        io_log: A file that gets every page that the run reads from and writes to the device, in
-            order, as a trace in the format of its ending (``.iolog`` for fio); of one trace, policy
-            and memory size.
-        sample: Estimate from samples of the pages, with standard errors in the columns that end in
-            ``_standard_error``. A float above 0 and up to 1, or text (``"1%"``), is a rate; a whole
-            number from 32 is the number of pages to follow. With ``"auto:1%"`` each cell takes the
-            least sample with a standard error of its I/O time below 1 %.
-        seed: Seed of policies with random choices, and of samples, from 0.
-        warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
-            (``"10s"``), so that memory is filled before.
-        every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
-            of one for the trace; ``cells`` of the result has those.
-        jobs: Threads, from 1 to 1024; all cores if not given.
-        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
-            ``False``.
-        command: The command line for the facts; the equivalent one if not given.
-        only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
-            would go to swap.
-        streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
-            ``"0,3-5"``.
-        skip: Requests that are passed over at the start.
-        limit: Requests that are taken then; no limit if None.
-        assume_reads: Take all requests as reads if a trace does not tell their operation; such
-            traces are refused otherwise.
-        view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
-            (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
-        fetches: Keep the instruction fetches of such a trace; true if not given.
-        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
-            at least 16 MiB; half of the machine's if not given.
-        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
-            table; found by content if not given.
-        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
-            names, so that a trace may be larger than memory; in memory if not given.
-        as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
-            own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
-
-    Returns:
-        One row per cell, in the order trace, memory size, policy, with the columns of
-        :data:`SCHEMA`. All I/Os and evictions are counted in pages, times in microseconds.
-
-    Raises:
-        UsageError: something is unknown, out of range or contradictory.
-        ClockhandError: a trace cannot be read.
-    """
-
-def tier(
+def run_tier(
     traces: Traces,
     *,
     fast: Listed | None = None,
@@ -1249,7 +1138,7 @@ def tier(
         ClockhandError: a trace cannot be read.
     """
 
-def translate(
+def run_translate(
     traces: Traces,
     *,
     page_size: Listed = "512,1KiB,2KiB,4KiB,8KiB,16KiB,32KiB,64KiB",
@@ -1352,6 +1241,117 @@ def translate(
             own.
         order: Of files as one trace: ``"time"`` (if not given), where all have times, or
             ``"files"``, one after the other.
+
+    Raises:
+        UsageError: something is unknown, out of range or contradictory.
+        ClockhandError: a trace cannot be read.
+    """
+
+def simulate(
+    traces: Traces,
+    *,
+    policies: Names,
+    frames: Listed | None = None,
+    memory: Listed | None = None,
+    page_size: float | str = "4KiB",
+    device: Device = "slc-nand",
+    bits: str = "exact",
+    write_miss: str = "fetch",
+    reserve: int = 0,
+    flush_at_end: bool = False,
+    bound_effort: float | str | None = None,
+    hand_ns: int | None = None,
+    fault_ns: int | None = None,
+    gauge_every: int | None = None,
+    io_log: Device | None = None,
+    sample: float | str | None = None,
+    seed: int = 0,
+    warm_up: float | str | None = None,
+    every: float | str | None = None,
+    jobs: int | None = None,
+    watch: Watching = None,
+    command: str | None = None,
+    only: str | None = None,
+    streams: Listed | None = None,
+    skip: int = 0,
+    limit: int | None = None,
+    assume_reads: bool = False,
+    view: str | None = None,
+    fetches: bool | None = None,
+    memory_limit: str | None = None,
+    trace_format: FormatOfText = None,
+    scratch: Device | None = None,
+    as_one: bool = False,
+    order: str | None = None,
+) -> pl.DataFrame:
+    """Replay traces against policies; only the rows of :func:`run_simulation`.
+
+    Args:
+        traces: One trace or several, as :class:`Trace` or as paths.
+        policies: Names with parameters, such as ``"craw:c=8,ghosts=literal"``; lists with commas,
+            ``"all"`` and patterns such as ``"clock*"`` too.
+        frames: Memory sizes in page frames, at least 1.
+        memory: Memory sizes as shares of the footprint (``0.05``, ``"5%"``, ``"1%..100%"``) or in
+            bytes (``"64MiB"``). Give either this or ``frames``.
+        page_size: Bytes, a power of two, or text such as ``"4KiB"``.
+        device: Name with options, such as ``"scm:ratio=100"``, or a TOML file.
+        bits: ``"exact"``, or ``"mapped"`` or ``"sensed"`` for what real memory shows of references.
+        write_miss: ``"fetch"``, or ``"blind"`` if a write fault reads nothing.
+        reserve: Frames of each memory size that are kept free for write-backs under way, as a pager
+            does. Policies and ``bound`` have the rest, at least one. The rows' ``frames`` include
+            them.
+        flush_at_end: Write dirty pages when the trace ends.
+        bound_effort: About how many seconds ``bound`` and ``opt-feasible`` may take per memory
+            size, from 0 to 3600; 2 if not given. Seconds stand for a number of steps, so that the
+            result does not depend on the machine.
+        hand_ns: Software overhead: nanoseconds that each hand movement adds to the I/O time. If
+            given, also 0, hand movements are counted, which takes longer: the frames that a policy
+            examines while it looks for a victim.
+        fault_ns: With ``bits="mapped"``: nanoseconds that each permission fault, by which a hit is
+            seen, adds to the I/O time.
+        gauge_every: Faults between two samples of the values that policies adapt, from the first
+            fault on.
+        io_log: A file that gets every page that the run reads from and writes to the device, in
+            order, as a trace in the format of its ending (``.iolog`` for fio); of one trace, policy
+            and memory size.
+        sample: Estimate from samples of the pages, with standard errors in the columns that end in
+            ``_standard_error``. A float above 0 and up to 1, or text (``"1%"``), is a rate; a whole
+            number from 32 is the number of pages to follow. With ``"auto:1%"`` each cell takes the
+            least sample with a standard error of its I/O time below 1 %.
+        seed: Seed of policies with random choices, and of samples, from 0.
+        warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
+            (``"10s"``), so that memory is filled before.
+        every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
+            of one for the trace; ``cells`` of the result has those.
+        jobs: Threads, from 1 to 1024; all cores if not given.
+        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
+            ``False``.
+        command: The command line for the facts; the equivalent one if not given.
+        only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
+            would go to swap.
+        streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
+            ``"0,3-5"``.
+        skip: Requests that are passed over at the start.
+        limit: Requests that are taken then; no limit if None.
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
+            traces are refused otherwise.
+        view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
+            (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
+        fetches: Keep the instruction fetches of such a trace; true if not given.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
+        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
+            table; found by content if not given.
+        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
+            names, so that a trace may be larger than memory; in memory if not given.
+        as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
+            own.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
+            ``"files"``, one after the other.
+
+    Returns:
+        One row per cell, in the order trace, memory size, policy, with the columns of
+        :data:`SCHEMA`. All I/Os and evictions are counted in pages, times in microseconds.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory.
@@ -1506,3 +1506,11 @@ def watch_policies(
         UsageError: something is unknown, out of range or contradictory.
         ClockhandError: the trace cannot be read.
     """
+
+filecache = run_filecache
+
+locality = run_locality
+
+tier = run_tier
+
+translate = run_translate

@@ -290,6 +290,11 @@ WITHOUT_OPTIONS = {
 }  # fmt: skip
 """Functions that take a name alone."""
 
+MISTAKES |= {
+    f"run_{name}": MISTAKES[name] for name in ("filecache", "locality", "tier", "translate")
+}
+"""Older names of the same functions."""
+
 EXPERIMENT = Path(__file__).resolve().parents[2] / "experiments/craw/experiment.toml"
 
 
@@ -333,6 +338,15 @@ def test_a_mistake_is_a_value_error_with_its_parts() -> None:
     assert error.in_command().startswith("the memory size is given by --frames or by --memory;")
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.options) == (str(error), error.options)
+
+
+def test_a_policy_with_parameters_is_its_text() -> None:
+    policy = clockhand.Policy("craw", c=13.3, ghosts="literal")
+    assert policy == "craw:c=13.3,ghosts=literal"
+    assert pickle.loads(pickle.dumps(policy)) == policy
+    assert clockhand.Policy("lru") == "lru"
+    rows = clockhand.simulate(trace(), policies=[policy, "lru"], frames=4)
+    assert rows["policy"].to_list() == [policy, "lru"]
 
 
 def test_what_was_given_is_told_as_it_was_given() -> None:

@@ -6,6 +6,7 @@ Such texts are taken apart here and nowhere else.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
+from typing import Self
 
 from clockhand import _engine
 
@@ -27,6 +28,26 @@ IN_FILE = ".py:"
 
 IN_LIBRARY = ".so:"
 """Separator of library and policy in the name of a policy in a library."""
+
+
+class Policy(str):
+    """A policy or a write buffer with parameters, for everything that takes its text.
+
+    ``Policy("craw", c=13.3)`` is ``"craw:c=13.3"``.
+
+    Args:
+        name: Its name.
+        parameters: Its parameters by name.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, name: str, /, **parameters: str | float | bool) -> Self:
+        settings = ",".join(
+            f"{key}={str(value).lower() if isinstance(value, bool) else value}"
+            for key, value in parameters.items()
+        )
+        return super().__new__(cls, f"{name}:{settings}" if settings else name)
 
 
 def called(texts: Iterable[str]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from clockhand import _engine
 from clockhand.study.errors import UsageError
 from clockhand.study.options import Option, options_of
 from clockhand.study.phrases import one_of
+from clockhand.study.policies import Policy
 from clockhand.study.records import Fields, Record
 from clockhand.study.run import Options, Study
 
@@ -227,12 +228,4 @@ class _Table:
 def _combinations(name: str, grid: Record) -> Iterable[str]:
     values = [value if isinstance(value, list) else [value] for value in grid.values()]
     for chosen in itertools.product(*values):
-        settings = ",".join(
-            f"{parameter}={_parameter_text(value)}"
-            for parameter, value in zip(grid, chosen, strict=True)
-        )
-        yield f"{name}:{settings}" if settings else name
-
-
-def _parameter_text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        yield str(Policy(name, **dict(zip(grid, chosen, strict=True))))

@@ -1,16 +1,11 @@
 """Runs of file caches: traces before caches of every policy, capacity and admission."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import polars as pl
 
 from clockhand import _engine
-from clockhand.report.canvas import Spec
-from clockhand.report.reported import ReportedRows
+from clockhand.studies.result import StudyResult
 from clockhand.study.calls import arguments, asks, in_python
 from clockhand.study.columns import schema
-from clockhand.study.facts import Facts
 from clockhand.study.options import Names
 from clockhand.study.records import Record
 from clockhand.study.run import Study, called
@@ -23,66 +18,39 @@ BREAK_EVEN_SCHEMA = schema("break-even")
 """Names, order and types of the columns of :func:`break_even`."""
 
 
-@dataclass(frozen=True, repr=False)
-class FileCacheRun(ReportedRows):
-    """A result with the facts that belong to it.
+class FileCacheRun(StudyResult):
+    """The result of :func:`run_filecache`, with the attributes of :class:`~.result.StudyResult`.
 
-    Attributes:
-        rows: One row per cell, in the order trace, block size, capacity, policy, admission, device,
-            insertion, with the columns of :data:`SCHEMA`; the bound has one for all admissions.
-            Counts are of blocks, times in microseconds.
-
-        facts: Command, version, trace hashes, devices and policies, for a report.
-
-        warnings: What the readers passed over or assumed, one sentence each.
-
-        cells: The same as ``rows``; with ``every`` these are of intervals, and the cells are here.
+    Rows are in the order trace, block size, capacity, policy, admission, device, insertion, with
+    the columns of :data:`SCHEMA`; the bound has one for all admissions. Counts are of blocks, times
+    in microseconds.
     """
-
-    rows: pl.DataFrame
-    facts: Facts
-    warnings: list[str]
-    cells: pl.DataFrame
 
     leading = (
         "trace", "policy", "admission", "capacity", "device", "hit_ratio", "admitted", "time_us",
         "time_without_cache_us",
     )  # fmt: skip
 
-    def _answer(self) -> list[str]:
-        from clockhand.studies.filecache.findings import findings
-
-        return findings(self.cells, self.facts)
-
-    def _rendered(self, highlight: Sequence[str]) -> str:
-        from clockhand.studies.filecache.report import render
-
-        return render(self.cells, self.facts, highlight, intervals=self.intervals)
-
-    def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
-        """Return every figure in Vega-Lite, by its key, the leading one first."""
-        from clockhand.studies.filecache.charts import OVER_TIME
-        from clockhand.studies.filecache.report import specifications
-
-        figures = specifications(self.cells, self.facts, highlight)
-        return figures | OVER_TIME.charts(self.intervals, self.facts)
-
 
 FILE_CACHE = Study(
     name="filecache",
     command="filecache",
-    made=lambda ran: FileCacheRun(ran.rows, ran.facts, ran.warnings, ran.cells),
+    made=FileCacheRun,
     page_column="block_bytes",
 )
 
 
 @asks("filecache")
-def filecache(traces: Traces, **options: object) -> FileCacheRun:
+def run_filecache(traces: Traces, **options: object) -> FileCacheRun:
     """Put file caches in front of devices, and return the time of all references with and without.
 
     Names may be lists with commas, ``all`` or patterns.
     """
     return called(FILE_CACHE, traces, options)
+
+
+filecache = run_filecache
+"""The older name, which goes with 0.3."""
 
 
 PRICES = ("page_size", "insert", "insert_ns", "stack_share", "cache_device")

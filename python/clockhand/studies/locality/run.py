@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from clockhand import _engine
 from clockhand.report.canvas import Spec
-from clockhand.report.reported import Reported
 from clockhand.studies.locality.tables import (
     KINDS,
     cell_of,
@@ -20,13 +19,13 @@ from clockhand.studies.locality.tables import (
     table_of,
     thinning_notes,
 )
+from clockhand.studies.result import StudyResult
 from clockhand.study.calls import asks, in_python
 from clockhand.study.columns import ColumnParts, Part
 from clockhand.study.errors import UsageError, option
-from clockhand.study.facts import Facts
 from clockhand.study.progress import Watch
 from clockhand.study.records import Fields, Record
-from clockhand.study.run import Options, Ran, Study, called
+from clockhand.study.run import Options, Study, called
 from clockhand.traces import Traces
 
 if TYPE_CHECKING:
@@ -39,8 +38,8 @@ LEADING = (
 """The columns that notebooks show, of the summary or, where a sample was followed, of the curve."""
 
 
-class Locality(Reported):
-    """What :func:`locality` finds, a table for each analysis; docs/locality.md defines them.
+class Locality(StudyResult):
+    """What :func:`run_locality` finds, a table for each analysis; docs/locality.md defines them.
 
     With ``sample``, only ``miss_curve`` has rows.
 
@@ -66,10 +65,15 @@ class Locality(Reported):
         warnings: What the readers passed over or assumed, one sentence each.
     """
 
-    def __init__(self, ran: Ran) -> None:
-        self._ran = ran
-        self.facts: Facts = ran.facts
-        self.warnings = ran.warnings
+    @property
+    def rows(self) -> "pl.DataFrame":  # type: ignore[override]
+        """The summary or, where a sample was followed, the curve."""
+        return self.miss_curve if self.summary.is_empty() else self.summary
+
+    @property
+    def cells(self) -> "pl.DataFrame":  # type: ignore[override]
+        """The same."""
+        return self.rows
 
     @cached_property
     def summary(self) -> "pl.DataFrame":
@@ -144,8 +148,7 @@ class Locality(Reported):
             )
 
     def _leading(self) -> "pl.DataFrame":
-        rows = self.miss_curve if self.summary.is_empty() else self.summary
-        return rows.select(name for name in LEADING if name in rows.columns)
+        return self.rows.select(name for name in LEADING if name in self.rows.columns)
 
     def _answer(self) -> list[str]:
         from clockhand.studies.locality.report import answer
@@ -230,6 +233,10 @@ def locality_with(tables: Collection[str]) -> Study[Locality]:
 
 
 @asks("locality")
-def locality(traces: Traces, **options: object) -> Locality:
+def run_locality(traces: Traces, **options: object) -> Locality:
     """Show how the programs of traces use their pages."""
     return called(LOCALITY, traces, options)
+
+
+locality = run_locality
+"""The older name, which goes with 0.3."""

@@ -1,15 +1,10 @@
 """Page caches: policies under traces of calls, syncs, truncations, a flusher and reading ahead."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import polars as pl
 
-from clockhand.report.canvas import Spec
-from clockhand.report.reported import ReportedRows
+from clockhand.studies.result import StudyResult
 from clockhand.study.calls import asks
 from clockhand.study.columns import schema
-from clockhand.study.facts import Facts
 from clockhand.study.run import Study, called
 from clockhand.traces import Traces
 
@@ -17,25 +12,11 @@ SCHEMA = schema("pagecache")
 """Names, order and types of the columns of a result."""
 
 
-@dataclass(frozen=True, repr=False)
-class PageCacheRun(ReportedRows):
-    """A result with the facts that belong to it.
+class PageCacheRun(StudyResult):
+    """The result of :func:`run_pagecache`, with the attributes of :class:`~.result.StudyResult`.
 
-    Attributes:
-        rows: One row per cell, in the order trace, memory size, policy, with the columns of
-            :data:`SCHEMA`.
-
-        facts: Command, version, trace hashes, devices and policies, for a report.
-
-        warnings: What the readers passed over or assumed, one sentence each.
-
-        cells: The same as ``rows``; with ``every`` these are of intervals, and the cells are here.
+    Rows are in the order trace, memory size, policy, with the columns of :data:`SCHEMA`.
     """
-
-    rows: pl.DataFrame
-    facts: Facts
-    warnings: list[str]
-    cells: pl.DataFrame
 
     compared_by = "policy"
     leading = (
@@ -43,29 +24,11 @@ class PageCacheRun(ReportedRows):
         "io_time_us",
     )  # fmt: skip
 
-    def _answer(self) -> list[str]:
-        from clockhand.studies.pagecache.findings import findings
-
-        return findings(self.cells, self.facts)
-
-    def _rendered(self, highlight: Sequence[str]) -> str:
-        from clockhand.studies.pagecache.report import render
-
-        return render(self.cells, self.facts, highlight, intervals=self.intervals)
-
-    def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
-        """Return every figure in Vega-Lite, by its key, the leading one first."""
-        from clockhand.studies.pagecache.charts import OVER_TIME
-        from clockhand.studies.pagecache.report import specifications
-
-        figures = specifications(self.cells, self.facts, highlight)
-        return figures | OVER_TIME.charts(self.intervals, self.facts)
-
 
 PAGE_CACHE = Study(
     name="pagecache",
     command="pagecache",
-    made=lambda ran: PageCacheRun(ran.rows, ran.facts, ran.warnings, ran.cells),
+    made=PageCacheRun,
     predicts_windows=True,
 )
 

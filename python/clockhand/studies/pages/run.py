@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from clockhand import _engine
 from clockhand.report.canvas import Spec
-from clockhand.report.reported import ReportedRows
+from clockhand.studies.result import StudyResult
 from clockhand.study.calls import asks
 from clockhand.study.columns import Schema, kinds, schema
-from clockhand.study.facts import Facts
 from clockhand.study.records import Fields, Record
 from clockhand.study.run import Options as EngineOptions
-from clockhand.study.run import Ran, Records, Study, called
+from clockhand.study.run import Study, called
 from clockhand.study.sampling import estimate_note
 from clockhand.traces import Traces
 
@@ -39,19 +38,12 @@ GAUGES_FILE = "gauges.parquet"
 """File of gauges in the command of the facts; the library gives them as a table."""
 
 
-class Simulation(ReportedRows):
-    """A result with the facts that belong to it.
+class Simulation(StudyResult):
+    """The result of :func:`run_simulation`, with the attributes of :class:`~.result.StudyResult`.
+
+    Rows are in the order trace, memory size, policy, with the columns of :data:`SCHEMA`.
 
     Attributes:
-        rows: One row per cell, in the order trace, memory size, policy, with the columns of
-            :data:`SCHEMA`.
-
-        facts: Command, version, trace hashes, device and policies, for a report.
-
-        warnings: What the readers passed over or assumed, one sentence each.
-
-        cells: The same as ``rows``; with ``every`` these are of intervals, and the cells are here.
-
         gauges: The values inside the policies that were sampled, with the columns of
             :data:`GAUGE_SCHEMA`; no rows if none were asked for.
     """
@@ -62,24 +54,6 @@ class Simulation(ReportedRows):
         "io_time_us",
     )  # fmt: skip
 
-    def __init__(self, ran: Ran) -> None:
-        self._ran = ran
-        self.facts: Facts = ran.facts
-        self.warnings = ran.warnings
-
-    @cached_property
-    def rows(self) -> "pl.DataFrame":  # type: ignore[override]
-        return self._ran.rows
-
-    @cached_property
-    def cells(self) -> "pl.DataFrame":  # type: ignore[override]
-        return self._ran.cells
-
-    @property
-    def records(self) -> Records:
-        """The rows as mappings from columns to values."""
-        return self._ran.records
-
     @cached_property
     def gauges(self) -> "pl.DataFrame":
         return _gauges(self._ran.result["gauges"], self.cells)
@@ -89,11 +63,6 @@ class Simulation(ReportedRows):
         from clockhand.studies.pages.sections import sections
 
         return [finding(section).lead for section in sections(self.cells, self.facts)]
-
-    def _rendered(self, highlight: Sequence[str]) -> str:
-        from clockhand.report import render
-
-        return render(self.cells, self.facts, highlight, intervals=self.intervals)
 
     def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
         """Return every figure in Vega-Lite, by its key, the leading one first."""
@@ -144,7 +113,7 @@ def run_simulation(traces: Traces, **options: object) -> Simulation:
 
 @asks("pages")
 def simulate(traces: Traces, **options: object) -> "pl.DataFrame":
-    """Replay traces against policies, as :func:`run_simulation` does; only the rows.
+    """Replay traces against policies; only the rows of :func:`run_simulation`.
 
     Returns:
         One row per cell, in the order trace, memory size, policy, with the columns of

@@ -69,7 +69,7 @@ class BufferRecommendation(Reported):
         """Return the frontiers, and every figure of the run, in Vega-Lite by their keys."""
         from clockhand.studies.ssd.report import specifications
 
-        return specifications(self.run, highlight, self.sizes)
+        return specifications(self.run.tables(self.rows), highlight, self.sizes)
 
     def __str__(self) -> str:
         """Return what the command says first."""
@@ -81,7 +81,7 @@ class BufferRecommendation(Reported):
     def _rendered(self, highlight: Sequence[str]) -> str:
         from clockhand.studies.ssd.report import render
 
-        return render(self.run, highlight, self.sizes, self.sentences)
+        return render(self.run.tables(self.rows), highlight, self.sizes, self.sentences)
 
     def _leading(self) -> pl.DataFrame:
         return self.sizes.select(

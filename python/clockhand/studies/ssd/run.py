@@ -1,33 +1,30 @@
 """Write buffers on flash drives: what traces turn into, at the traces' own addresses."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Self
+from functools import cached_property
 
 import polars as pl
 
-from clockhand.report.canvas import Spec
-from clockhand.report.reported import ReportedRows
+from clockhand.studies.result import StudyResult
 from clockhand.studies.ssd.findings import FAMILY
 from clockhand.studies.ssd.tables import CELL, DETAILS, WEAR, SsdTables
 from clockhand.study.calls import asks
 from clockhand.study.columns import schema
 from clockhand.study.records import Record
-from clockhand.study.run import Columns, Ran, Study, called
+from clockhand.study.run import Columns, Study, called
 from clockhand.traces import Traces
 
 SSD_SCHEMA = schema("ssd")
 """Names, order and types of the columns of a result; the first sixteen are the contract."""
 
 
-@dataclass(frozen=True, repr=False)
-class SsdRun(SsdTables, ReportedRows):
-    """A result with the facts that belong to it.
+class SsdRun(StudyResult):
+    """The result of :func:`run_ssd`, with the attributes of :class:`~.result.StudyResult`.
+
+    Rows are in the order trace, drive, buffer, arrivals, with the columns of :data:`SSD_SCHEMA`.
+    Counts are of pages, but for batches and erases (blocks).
 
     Attributes:
-        rows: One row per cell, in the order trace, drive, buffer, arrivals, with the columns of
-            :data:`SSD_SCHEMA`. Counts are of pages, but for batches and erases (blocks).
-
         wear: How many blocks of each cell's drive were erased how often.
 
         classes: Of timed runs, reads and writes by latency: how many took at most ``most_us`` and
@@ -37,59 +34,50 @@ class SsdRun(SsdTables, ReportedRows):
             each, what they waited for together, and what was decided.
 
         parts: Of timed runs, the share of time in which front end, channels and dies were busy.
-
-        facts: Command, version, trace hashes, drives and buffers, for a report.
-
-        warnings: What the readers passed over or assumed, one sentence each.
-
-        cells: The same as ``rows``; with ``every`` these are of intervals, and the cells are here.
     """
-
-    warnings: list[str]
-    cells: pl.DataFrame
 
     compared_by = "buffer"
     leading = (
         "trace", "buffer", "buffer_pages", "ssd", "host_writes", "flash_programs", "erases", "waf",
     )  # fmt: skip
 
+    @cached_property
+    def wear(self) -> pl.DataFrame:
+        return _of_cells(self._ran.result["wear"], self.cells, WEAR)
+
+    @cached_property
+    def classes(self) -> pl.DataFrame:
+        return self._detail("classes")
+
+    @cached_property
+    def moments(self) -> pl.DataFrame:
+        return self._detail("moments")
+
+    @cached_property
+    def parts(self) -> pl.DataFrame:
+        return self._detail("parts")
+
+    def _detail(self, name: str) -> pl.DataFrame:
+        return _of_cells(self._ran.result[name], self.cells, DETAILS[name], ("arrivals",))
+
     def _answer(self) -> list[str]:
         from clockhand.studies.ssd.findings import findings
 
-        run, _ = self._drawn()
+        (run,), _ = self._shown()
         return findings(run.rows, run.facts, run.classes)
 
-    def _rendered(self, highlight: Sequence[str]) -> str:
-        from clockhand.studies.ssd.report import render
+    def _shown(self) -> tuple[tuple[SsdTables], pl.DataFrame | None]:
+        """The rows that figures show, with what stands beside them, and the intervals that have
+        figures of their own: windows of timed runs are drawn with the rest of time."""
+        rows, intervals = self.cells, self.intervals
+        if intervals is not None and intervals["window_us"].null_count() == 0:
+            rows, intervals = pl.concat([rows, intervals]), None
+        return (self.tables(rows),), intervals
 
-        run, intervals = self._drawn()
-        return render(run, highlight, intervals=intervals)
-
-    def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
-        """Return every figure in Vega-Lite, by its key, the leading one first."""
-        from clockhand.studies.ssd.charts import OVER_TIME
-        from clockhand.studies.ssd.report import specifications
-
-        run, intervals = self._drawn()
-        return specifications(run, highlight) | OVER_TIME.charts(intervals, self.facts)
-
-    def _drawn(self) -> tuple[Self, pl.DataFrame | None]:
-        """The result with the rows that figures show, and the intervals that have figures of their
-        own: windows of timed runs are drawn with the rest of time."""
-        intervals = self.intervals
-        if intervals is None or intervals["window_us"].null_count() > 0:
-            return replace(self, rows=self.cells), intervals
-        return replace(self, rows=pl.concat([self.cells, intervals])), None
-
-
-def _made(ran: Ran) -> SsdRun:
-    cells, result = ran.cells, ran.result
-    details = {
-        name: _of_cells(result[name], cells, columns, ("arrivals",))
-        for name, columns in DETAILS.items()
-    }
-    wear = _of_cells(result["wear"], cells, WEAR)
-    return SsdRun(ran.rows, wear, **details, facts=ran.facts, warnings=ran.warnings, cells=cells)
+    def tables(self, rows: pl.DataFrame) -> SsdTables:
+        """Return rows with what stands beside those of cells."""
+        beside = (self.wear, self.classes, self.moments, self.parts)
+        return SsdTables(rows, *beside, self.facts)
 
 
 def _of_cells(
@@ -132,7 +120,7 @@ def _kept(rows: pl.DataFrame) -> Record:
 SSD = Study(
     name="ssd",
     command="ssd",
-    made=_made,
+    made=SsdRun,
     contender="buffer",
     devices="ssds",
     label=lambda: FAMILY,

@@ -1,12 +1,10 @@
 """Two tiers of memory: traces under fast and slow memory that is loaded from in place."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import polars as pl
 
-from clockhand.report.canvas import Spec
-from clockhand.report.reported import ReportedRows
+from clockhand.studies.result import StudyResult
 from clockhand.studies.tier.findings import BOUND
 from clockhand.study.calls import asks
 from clockhand.study.columns import schema
@@ -28,68 +26,40 @@ COURSE_SCHEMA: Mapping[str, pl.DataType] = dict.fromkeys(
 """Columns that a dataset keeps beside those of a result: what happened over time."""
 
 
-@dataclass(frozen=True, repr=False)
-class Tiering(ReportedRows):
-    """A result with the facts that belong to it.
+class Tiering(StudyResult):
+    """The result of :func:`run_tier`, with the attributes of :class:`~.result.StudyResult`.
+
+    Rows are in the order trace, page size, fast size, policy, promotion, tiers, with the columns of
+    :data:`TIER_SCHEMA`. Times are in nanoseconds. The row of ``bound`` has references and times
+    alone.
 
     Attributes:
-        rows: One row per cell, in the order trace, page size, fast size, policy, promotion, tiers,
-            with the columns of :data:`TIER_SCHEMA`. Times are in nanoseconds. The row of ``bound``
-            has references and times alone.
-
-        courses: Counts over time, one row per row of ``rows``. Some lists are over windows of about
-            the same number of references: their ends, and the references found in fast memory,
-            promotions and demotions of each. Others are over groups of pages, those referenced most
-            often first: their number, and the number in fast memory at the end of each window, null
-            if it was not counted. The lists of ``bound`` are empty.
-
-        facts: Command, version, trace hashes, tiers and policies, for a report.
-
-        warnings: What the readers passed over or assumed, one sentence each.
-
-        cells: The same as ``rows``; with ``every`` these are of intervals, and the cells are here.
+        courses: Counts over time, one row per cell. Some lists are over windows of about the same
+            number of references: their ends, and the references found in fast memory, promotions
+            and demotions of each. Others are over groups of pages, those referenced most often
+            first: their number, and the number in fast memory at the end of each window, null if it
+            was not counted. The lists of ``bound`` are empty.
     """
-
-    rows: pl.DataFrame
-    courses: pl.DataFrame
-    facts: Facts
-    warnings: list[str]
-    cells: pl.DataFrame
 
     leading = (
         "trace", "policy", "promote", "fast_frames", "tiers", "fast_share", "promotions",
         "demotions", "mean_ns",
     )  # fmt: skip
 
-    def _answer(self) -> list[str]:
-        from clockhand.studies.tier.findings import findings
+    def __init__(self, ran: Ran) -> None:
+        super().__init__(ran)
+        # A dataset keeps both together.
+        cells = ran.cells.drop(COURSE_SCHEMA, strict=False)
+        known = (pl.col("policy") != BOUND) | pl.col("mean_ns").is_not_null()
+        courses = pl.DataFrame(ran.result["courses"], schema=COURSE_SCHEMA)
+        self.courses = courses.filter(cells.select(known).to_series())
+        self.warnings = [*ran.warnings, *_left_out(cells.filter(~known))]
+        self.cells = cells.filter(known)
+        is_whole = ran.rows is ran.cells
+        self.rows = self.cells if is_whole else ran.rows.drop(COURSE_SCHEMA, strict=False)
 
-        return findings(self.cells, self.facts)
-
-    def _rendered(self, highlight: Sequence[str]) -> str:
-        from clockhand.studies.tier.report import render
-
-        return render(self.cells, self.courses, self.facts, highlight, intervals=self.intervals)
-
-    def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
-        """Return every figure in Vega-Lite, by its key, the leading one first."""
-        from clockhand.studies.tier.charts import OVER_TIME
-        from clockhand.studies.tier.report import specifications
-
-        figures = specifications(self.cells, self.courses, self.facts, highlight)
-        return figures | OVER_TIME.charts(self.intervals, self.facts)
-
-
-def _made(ran: Ran) -> Tiering:
-    # A dataset keeps both together.
-    cells = ran.cells.drop(COURSE_SCHEMA, strict=False)
-    known = (pl.col("policy") != BOUND) | pl.col("mean_ns").is_not_null()
-    courses = pl.DataFrame(ran.result["courses"], schema=COURSE_SCHEMA)
-    courses = courses.filter(cells.select(known).to_series())
-    left_out = cells.filter(~known)
-    cells = cells.filter(known)
-    rows = cells if ran.rows is ran.cells else ran.rows.drop(COURSE_SCHEMA, strict=False)
-    return Tiering(rows, courses, ran.facts, [*ran.warnings, *_left_out(left_out)], cells)
+    def _shown(self) -> tuple[tuple[pl.DataFrame, pl.DataFrame, Facts], pl.DataFrame | None]:
+        return (self.cells, self.courses, self.facts), self.intervals
 
 
 def _left_out(rows: pl.DataFrame) -> list[str]:
@@ -108,17 +78,21 @@ def _courses(rows: pl.DataFrame) -> Record:
 TIER = Study(
     name="tier",
     command="tier",
-    made=_made,
+    made=Tiering,
     beside=lambda: COURSE_SCHEMA,
     result_of=_courses,
 )
 
 
 @asks("tier")
-def tier(traces: Traces, **options: object) -> Tiering:
+def run_tier(traces: Traces, **options: object) -> Tiering:
     """Run traces on two tiers of memory, for a grid of cells.
 
     Each page that a request touches is one access to one line of memory, served by the tier where
     the page is. Every list is a dimension of the grid.
     """
     return called(TIER, traces, options)
+
+
+tier = run_tier
+"""The older name, which goes with 0.3."""

@@ -1,5 +1,6 @@
 """The report of address translation: best page sizes, the SCM paper's figures, then every row."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -61,6 +62,7 @@ class _Section:
 def render(
     rows: pl.DataFrame,
     facts: Facts,
+    _: Sequence[str] = (),
     intervals: pl.DataFrame | None = None,
 ) -> str:
     """Return the report of result rows as HTML text.
@@ -68,6 +70,7 @@ def render(
     Args:
         rows: Result rows, one per cell, in the order given.
         facts: How the rows were made; it describes every trace that the rows name.
+        _: Nothing is emphasised.
         intervals: The rows of intervals, if they were asked for.
     """
     parts: list[Part] = []
@@ -91,7 +94,7 @@ def render(
     )
 
 
-def specifications(rows: pl.DataFrame, facts: Facts) -> dict[str, Spec]:
+def specifications(rows: pl.DataFrame, facts: Facts, _: Sequence[str] = ()) -> dict[str, Spec]:
     """Return every figure in Vega-Lite, by its key; the leading one first."""
     split = _sections(rows, facts)
     drawn: dict[str, Spec] = {}
