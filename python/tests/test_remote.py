@@ -19,6 +19,7 @@ import pytest
 
 import clockhand
 from clockhand import ClockhandError, Trace, UsageError
+from clockhand.study import copies as copies_kept
 from clockhand.study import remote
 from clockhand.sweep import Dataset, compute, read_experiment, run_sweep, tasks_of
 from conftest import EXECUTABLE, Clockhand, assert_one_sentence
@@ -176,7 +177,7 @@ def test_a_copy_that_was_cut_is_made_again(store: Any) -> None:
 def test_the_copies_used_longest_ago_leave_and_those_in_use_stay(
     store: Any, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(remote.CACHE_LIMIT, "3KiB")
+    monkeypatch.setenv(copies_kept.CACHE_LIMIT, "3KiB")
     for number in range(4):
         store.pipe_file(f"/bucket/{number}", bytes(1000))
     made = [remote.fetched(f"memory://bucket/{number}").file for number in range(3)]
@@ -184,17 +185,17 @@ def test_the_copies_used_longest_ago_leave_and_those_in_use_stay(
         remote.fetched("memory://bucket/3")
     for number, copy in enumerate(made):
         os.utime(copy, (number, number))
-        remote._let_go(copy)
+        copies_kept.release(copy)
     remote.fetched("memory://bucket/3")
     assert [copy.exists() for copy in made] == [False, True, True]
-    monkeypatch.setenv(remote.CACHE_LIMIT, "much")
+    monkeypatch.setenv(copies_kept.CACHE_LIMIT, "much")
     store.pipe_file("/bucket/4", b"4")
     with pytest.raises(UsageError, match="is not a size; give one such as 64GiB"):
         remote.fetched("memory://bucket/4")
 
 
 def test_a_disk_without_room_is_one_sentence(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    usage = shutil.disk_usage("/")._replace(free=remote.SPARE_BYTES)
+    usage = shutil.disk_usage("/")._replace(free=copies_kept.SPARE_BYTES)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     with pytest.raises(ClockhandError, match=r"the disk of .* has 64 MiB left; free some"):
         remote.fetched("memory://bucket/traces/a.parquet")
@@ -205,7 +206,7 @@ def test_a_server_that_tells_no_length_is_stopped_at_the_limit(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("aiohttp", reason="aiohttp is not installed")
-    monkeypatch.setenv(remote.CACHE_LIMIT, "3MiB")
+    monkeypatch.setenv(copies_kept.CACHE_LIMIT, "3MiB")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endless)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()

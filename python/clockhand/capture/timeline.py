@@ -9,12 +9,11 @@ import os
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from clockhand import _engine
 from clockhand.capture.caches import Caches
 from clockhand.capture.ending import ended
-from clockhand.capture.files import FileProcess, FollowedRun, check_followed
+from clockhand.capture.files import FileCapture, FollowedRun, check_followed
 from clockhand.capture.front_ends import Run, Valgrind, find_front_end
 from clockhand.capture.place import folder_beside, trace_path
 from clockhand.capture.programs import Program
@@ -24,32 +23,14 @@ from clockhand.study.progress import Watch
 
 
 @dataclass(frozen=True)
-class TimelineCapture:
+class TimelineCapture(FileCapture):
     """What a capture of memory and files gave.
 
     Attributes:
-        path: The trace.
-
-        processes: The processes, the first to begin first.
-
-        exit_code: That of the command; negative if a signal ended it.
-
-        interrupted: Whether a signal asked the command to end.
-
-        calls: Reading and writing calls, O_DIRECT ones not among them.
-
         references: Records of references to memory.
-
-        notes: What was met while the calls were read, a sentence each.
     """
 
-    path: Path
-    processes: list[FileProcess]
-    exit_code: int
-    interrupted: bool
-    calls: int
     references: int
-    notes: list[str]
 
 
 @in_python()
@@ -133,8 +114,8 @@ def capture_timeline(
         exit_code,
         followed.interrupted,
         met["calls"],
-        met["references"],
         met["notes"],
+        met["references"],
     )
 
 

@@ -28,6 +28,7 @@ from clockhand.studies.programs.findings import (
     run_findings,
 )
 from clockhand.studies.programs.run import PagedRun, run
+from clockhand.studies.programs.samples import Live
 from clockhand.study.errors import ClockhandError, UsageError, option
 from clockhand.study.facts import printable
 from clockhand.study.records import Fields
@@ -185,30 +186,11 @@ def _run(
         "seed": seed,
     }
     shown = shown_live if live and sys.stderr.isatty() else None
-    done: PagedRun | PagedComparison
-    if compare is not None:
-        chosen = ([] if policy is None else [policy]) + contenders(compare)
-        done = run_comparison(
-            command,
-            policies=list(dict.fromkeys(chosen)),
-            repeat=1 if repeat is None else repeat,
-            live=shown,
-            tell=say,
-            made_by=command_line(),
-            **options,
-        )
-    else:
+    if compare is None:
         assert policy is not None, "one of the two was given"
-        done = run(
-            command,
-            policy=policy,
-            record=record,
-            simulate=simulate,
-            live=shown,
-            progress=shown_progress,
-            made_by=command_line(),
-            **options,
-        )
+        done = _ran(command, policy, record, simulate, shown, options)
+    else:
+        done = _compared(command, policy, compare, repeat, shown, options)
     for warning in done.warnings:
         # A program that was ended, or may have lost pages, is no note: --quiet leaves it standing.
         tell(warning)
@@ -221,6 +203,46 @@ def _run(
     if done.exit_code:
         # Not Typer's own way out: its 130 would read as Ctrl-C at our own work.
         sys.exit(done.exit_code)
+
+
+def _ran(
+    command: list[str],
+    policy: str,
+    record: Path | None,
+    simulate: bool,
+    shown: Live | None,
+    options: Fields,
+) -> PagedRun | PagedComparison:
+    return run(
+        command,
+        policy=policy,
+        record=record,
+        simulate=simulate,
+        live=shown,
+        progress=shown_progress,
+        made_by=command_line(),
+        **options,
+    )
+
+
+def _compared(
+    command: list[str],
+    policy: str | None,
+    compare: str,
+    repeat: int | None,
+    shown: Live | None,
+    options: Fields,
+) -> PagedComparison:
+    chosen = ([] if policy is None else [policy]) + contenders(compare)
+    return run_comparison(
+        command,
+        policies=list(dict.fromkeys(chosen)),
+        repeat=1 if repeat is None else repeat,
+        live=shown,
+        tell=say,
+        made_by=command_line(),
+        **options,
+    )
 
 
 def _check(

@@ -17,9 +17,10 @@ from typing import Any
 import polars as pl
 
 from clockhand import _engine
+from clockhand.study.copies import private_folder
 from clockhand.study.errors import ClockhandError
-from clockhand.study.remote import private_folder
-from clockhand.sweep.dataset import Dataset, distinct
+from clockhand.sweep.dataset import Dataset
+from clockhand.sweep.facts import distinct
 from clockhand.sweep.layout import PAGES
 from clockhand.sweep.task import trace_sha256
 

@@ -1,8 +1,8 @@
 """Policies of one's own: Python classes that decide which page leaves.
 
 A class is a policy if it has ``choose_victim(self, frames)``. Its other methods are optional:
-:data:`METHODS` lists them. A policy with ``hit`` gets every reference; one without it learns of
-hits from the bits that they set, which ``frames`` shows.
+:data:`~.own_parameters.METHODS` lists them. A policy with ``hit`` gets every reference; one without
+it learns of hits from the bits that they set, which ``frames`` shows.
 """
 
 import hashlib
@@ -10,47 +10,34 @@ import inspect
 import linecache
 import os
 import sys
-import typing
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from clockhand import _engine
 from clockhand.study.errors import UsageError
+from clockhand.study.own_parameters import (
+    DIGEST,
+    check_methods,
+    entry_of,
+    parameters,
+    period,
+    refused,
+)
 from clockhand.study.policies import IN_FILE
 from clockhand.study.records import Fields
 
 if TYPE_CHECKING:
     import polars as pl
 
-METHODS = {
-    "choose_victim": ("frames",),
-    "loaded": ("frame", "page", "is_write", "frames"),
-    "hit": ("frame", "is_write", "frames"),
-    "dropped": ("frame", "frames"),
-    "written_back": ("frame", "frames"),
-    "make_room_for": ("page",),
-    "tick": ("frames",),
-}
-"""The methods that Clockhand calls, and what it gives them."""
-
 MOST_BYTES = 1 << 20
 """A larger file is not a policy."""
 
-DIGEST = "sha256"
-"""The parameter that tells versions of a policy's source apart, so that results of one are never
-taken for those of another."""
-
 DIGITS = 12
 
-_SIZES = ("frames", "pages")
-_COST = "write_read_ratio"
-_SEED = "seed"
-_MOST_COUNT = 2**64 - 1
-_MOST_TERM = 2**32 - 1
 
 Class = TypeVar("Class", bound=type)
 Entry = str | os.PathLike[str] | type
@@ -156,7 +143,7 @@ def texts_of(entries: Sequence[Entry]) -> list[str]:
     classes: dict[str, type] = {}
     for own in (entry for entry in entries if isinstance(entry, type)):
         if classes.setdefault(own.__name__, own) is not own:
-            raise _refused(own.__name__, "two classes have this name; give them different ones")
+            raise refused(own.__name__, "two classes have this name; give them different ones")
         policy(own)
     return [entry.__name__ if isinstance(entry, type) else os.fspath(entry) for entry in entries]
 
@@ -205,9 +192,9 @@ def _run(name: str, file: Path, source: bytes, digest: str) -> ModuleType:
         code = compile(source, str(file), "exec", dont_inherit=True)
     except SyntaxError as error:
         place = f"{file}, line {error.lineno}" if error.lineno else str(file)
-        raise _refused(name, f"{place}: {error.msg}; correct it") from None
+        raise refused(name, f"{place}: {error.msg}; correct it") from None
     except (ValueError, RecursionError, MemoryError, OverflowError) as error:
-        raise _refused(name, f"{file} is not Python ({error}); name a file with a policy") from None
+        raise refused(name, f"{file} is not Python ({error}); name a file with a policy") from None
     module = ModuleType(f"clockhand_policy_{file.stem}_{digest}")
     module.__file__ = str(file)
     sys.modules[module.__name__] = module
@@ -220,7 +207,7 @@ def _run(name: str, file: Path, source: bytes, digest: str) -> ModuleType:
         raise
     except SystemExit:
         del sys.modules[module.__name__]
-        raise _refused(
+        raise refused(
             name, f"{file} ends Python when it is loaded; put that below if __name__ == '__main__'"
         ) from None
     return module
@@ -250,7 +237,7 @@ def _class_in(name: str, module: ModuleType, word: str) -> type:
     policies = [known for known, own in found.items() if hasattr(own, "choose_victim")]
     there_are = f"there are: {', '.join(policies)}" if policies else "no class of it is a policy"
     what = f"{module.__file__} has no class {word!r}" if word else "it names no class"
-    raise _refused(name, f"{what}; give FILE.py:CLASS, {there_are}")
+    raise refused(name, f"{what}; give FILE.py:CLASS, {there_are}")
 
 
 def _digest_of(own: type) -> str:
@@ -297,8 +284,8 @@ def _same(value: object) -> str:
 
 def _register(name: str, own: type, digest: str, origin: str) -> None:
     if name in {entry["name"] for entry in _engine.policies()}:
-        raise _refused(name, "the catalog has a policy of this name; give the class another one")
-    _check_methods(name, own)
+        raise refused(name, "the catalog has a policy of this name; give the class another one")
+    check_methods(name, own)
     documentation = inspect.getdoc(own) if own.__doc__ else None
     summary = documentation.splitlines()[0] if documentation else "a policy of one's own"
     page = documentation or f"{name} has no documentation: give its class a docstring."
@@ -309,120 +296,9 @@ def _register(name: str, own: type, digest: str, origin: str) -> None:
             "summary": summary,
             "origin": origin,
             "page": "".join(f"//! {line}\n" for line in page.splitlines()),
-            "parameters": [*_parameters(name, own), _parameter(DIGEST, "digest", digest, [digest])],
+            "parameters": [*parameters(name, own), entry_of(DIGEST, "digest", digest, [digest])],
             "sees_hits": hasattr(own, "hit"),
-            "period": _period(name, own),
+            "period": period(name, own),
         },
     )
     _REGISTERED[name] = digest, own
-
-
-def _refused(name: str, why: str) -> UsageError:
-    return UsageError(f"policy {name}: {why}")
-
-
-def _check_methods(name: str, own: type) -> None:
-    if not hasattr(own, "choose_victim"):
-        raise _refused(
-            name, f"class {own.__name__} lacks choose_victim(self, frames); add it to choose a page"
-        )
-    for method, arguments in METHODS.items():
-        function = inspect.getattr_static(own, method, None)
-        if function is None or not inspect.isfunction(function):
-            continue
-        try:
-            inspect.signature(function).bind(own, *arguments)
-        except TypeError:
-            raise _refused(
-                name,
-                f"{method}{inspect.signature(function)} cannot be called; it must take "
-                f"({', '.join(('self', *arguments))})",
-            ) from None
-
-
-def _period(name: str, own: type) -> int | None:
-    period: object = getattr(own, "period", None)
-    has_tick = hasattr(own, "tick")
-    if period is None and not has_tick:
-        return None
-    if not has_tick:
-        raise _refused(name, "it has a period, but no tick(self, frames); add it")
-    if not isinstance(period, int) or not 1 <= period <= _MOST_COUNT:
-        raise _refused(
-            name, f"tick needs a period of 1 or more references, not {period!r}; add period = 1000"
-        )
-    return period
-
-
-def _parameter(name: str, given: str, default: str, words: list[str]) -> Fields:
-    return {"name": name, "given": given, "default": default, "words": words}
-
-
-def _parameters(name: str, own: type) -> list[Fields]:
-    """Describe what ``__init__`` takes; the engine checks values and passes them by name."""
-    try:
-        signature = inspect.signature(own)
-    except ValueError:  # What is not written in Python may have none.
-        return []
-    found = []
-    for parameter in signature.parameters.values():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            continue
-        if parameter.kind is parameter.POSITIONAL_ONLY:
-            raise _refused(name, f"__init__ takes {parameter.name} by place alone; remove the /")
-        found.append(_described(name, own, parameter))
-    return found
-
-
-def _described(name: str, own: type, parameter: inspect.Parameter) -> Fields:
-    word, default = parameter.name, parameter.default
-    if word in _SIZES:
-        return _parameter(word, word, "0", [])
-    if word == _SEED:
-        return _parameter(word, "seed", "", [])
-    if word == _COST:
-        return _parameter(word, "deviceratio", "", [])
-    match default:
-        case _ if word == DIGEST:
-            wrong = "is kept for the digest of the source; give the parameter another name"
-        case inspect.Parameter.empty:
-            wrong = (
-                "has no default; give it one, or call it frames, pages, seed or write_read_ratio"
-            )
-        case bool():
-            return _parameter(word, "flag", str(default).lower(), [])
-        case int() if 0 <= default <= _MOST_COUNT:
-            return _parameter(word, "count", str(default), [])
-        case float() | Fraction() if (ratio := _ratio(default)) is not None:
-            return _parameter(word, type(default).__name__.lower(), ratio, [])
-        case str() if default in (words := _words(own, word)):
-            return _parameter(word, "word", default, words)
-        case str():
-            wrong = f'has words as values; say which: {word}: Literal["{default}", ...]'
-        case _:
-            wrong = (
-                f"has the default {default!r}; give a whole number, a float or Fraction from 0, a "
-                "bool or a word"
-            )
-    raise _refused(name, f"the parameter {word} of __init__ {wrong}")
-
-
-def _ratio(number: float | Fraction) -> str | None:
-    """The exact text of a number from 0, with terms of 32 bits."""
-    try:
-        ratio = Fraction(str(number))
-    except ValueError:
-        return None
-    fits = ratio >= 0 and max(ratio.numerator, ratio.denominator) <= _MOST_TERM
-    return str(ratio) if fits else None
-
-
-def _words(own: type, parameter: str) -> list[str]:
-    try:
-        hints = typing.get_type_hints(vars(own).get("__init__", own))
-    except Exception:  # An annotation may name what does not exist.
-        return []
-    hint = hints.get(parameter)
-    if typing.get_origin(hint) is not Literal:
-        return []
-    return [word for word in typing.get_args(hint) if isinstance(word, str)]

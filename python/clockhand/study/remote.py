@@ -1,19 +1,14 @@
 """Files and folders at addresses such as ``s3://…``, through fsspec, with copies in a cache.
 
-A copy is in a folder of the user's own. It is known by its address and by what the store says of
-the content (tag, digest, time of change, size), and used as long as the store says the same. It is
-locked while it is in use, and the copies that were used longest ago leave when there are too many.
+A copy (:mod:`~.copies`) is known by its address and by what the store says of the content (tag,
+digest, time of change, size), and used as long as the store says the same.
 """
 
-import fcntl
 import hashlib
 import importlib
 import json
 import os
 import re
-import shutil
-import stat
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -21,9 +16,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from clockhand import _engine
+from clockhand.study.copies import (
+    HELD,
+    PROCESS,
+    alone,
+    hold,
+    make_room,
+    private_folder,
+    remove_unused,
+)
 from clockhand.study.errors import ClockhandError, UsageError
-from clockhand.study.files import cache_folder, remove_leftovers, streamed
+from clockhand.study.files import streamed
 from clockhand.study.progress import Watch
 from clockhand.study.records import Fields, Record
 
@@ -44,19 +47,9 @@ WEB = ("http", "https")
 """Schemes without folders: files are read one by one, and nothing is written."""
 
 LOCAL = "file://"
-CACHE_LIMIT = "CLOCKHAND_CACHE_LIMIT"
-"""The environment variable that says how much the copies may take together."""
-
-DEFAULT_LIMIT_BYTES = 32 * 2**30
-SPARE_BYTES = 64 * 2**20
-"""What a download leaves free on the disk at least."""
-
 CHUNK_BYTES = 4 * 2**20
 UNTOLD_BYTES = 2**20
 """Free space is checked again after this much more, if the size is unknown."""
-
-MOST_HELD = 256
-"""Copies that a process keeps in use at most; those that it asked for longest ago are let go."""
 
 CONTENT_FACTS = (
     "ETag", "etag", "Content-MD5", "Digest", "md5Hash", "content_md5", "crc32c", "generation",
@@ -135,11 +128,11 @@ def fetched(address: str, watch: Watch | None = None) -> Fetched:
     key = hashlib.sha256(address.encode()).hexdigest()[:24]
     content = _content(info)
     place = folder / f"{key}-{content}" / _file_name(address)
-    with _PROCESS, _alone(folder / f"{key}.lock"):
-        while not _hold(place, info.get("size")):
+    with PROCESS, alone(folder / f"{key}.lock"):
+        while not hold(place, info.get("size")):
             for older in folder.glob(f"{key}-*"):
-                _remove_unused(older)
-            _make_room(folder, address, info.get("size") or 0)
+                remove_unused(older)
+            make_room(folder, address, info.get("size") or 0)
             place.parent.mkdir(mode=0o700, exist_ok=True)
             try:
                 _download(system, path, address, info, place, watch)
@@ -147,31 +140,6 @@ def fetched(address: str, watch: Watch | None = None) -> Fetched:
                 with suppress(OSError):  # It is empty if there is no copy.
                     place.parent.rmdir()
     return Fetched(address, place)
-
-
-def private_folder(name: str) -> Path:
-    """Return a folder in the user's cache that no one else can look into; it is made if absent.
-
-    Raises:
-        ClockhandError: it cannot be made, or belongs to someone else.
-    """
-    folder = cache_folder() / name
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        facts = folder.lstat()
-        if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid():
-            raise ClockhandError(
-                f"{folder} is not a folder of yours; remove it, or name another one with "
-                "XDG_CACHE_HOME"
-            )
-        if facts.st_mode & 0o077:
-            folder.chmod(0o700)
-    except OSError as error:
-        raise ClockhandError(
-            f"{folder}: copies cannot be kept there ({error.strerror}); make the folder writable, "
-            "or name another one with XDG_CACHE_HOME"
-        ) from error
-    return folder
 
 
 class RemoteFolder:
@@ -316,117 +284,6 @@ def _file_name(address: str) -> str:
     return re.sub(r"[^\w.+-]", "_", name)[-100:].lstrip(".") or "file"
 
 
-_PROCESS = threading.Lock()
-_HELD: dict[Path, int] = {}
-
-
-@contextmanager
-def _alone(lock: Path) -> Iterator[None]:
-    """Let one process at a time download a file; the others find it then."""
-    with open(lock, "a") as file:
-        with suppress(OSError):  # Some file systems have no locks: then several download it.
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def _hold(place: Path, size: int | None) -> bool:
-    """Keep a copy from being removed as long as this process uses it; whether there is one."""
-    if size is None and place not in _HELD:
-        return False  # Nothing tells whether it is still the same.
-    try:
-        if size is not None and place.stat().st_size != size:
-            return False
-        os.utime(place)
-        file = os.open(place, os.O_RDONLY | os.O_NOFOLLOW)
-    except OSError:
-        return False
-    with suppress(OSError):
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    if os.fstat(file).st_nlink == 0:
-        os.close(file)
-        return False
-    _release(place)
-    _HELD[place] = file
-    while len(_HELD) > MOST_HELD:
-        _release(next(iter(_HELD)))
-    return True
-
-
-def _release(place: Path) -> None:
-    if place in _HELD:
-        os.close(_HELD.pop(place))
-
-
-def _remove_unused(entry: Path) -> None:
-    """Remove a copy, unless a process uses it."""
-    if not entry.is_dir():
-        return
-    remove_leftovers(entry)
-    for copy in entry.iterdir():
-        with suppress(OSError), open(copy, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            copy.unlink()
-    with suppress(OSError):
-        entry.rmdir()
-
-
-def _limit_bytes() -> int:
-    text = os.environ.get(CACHE_LIMIT)
-    if text is None:
-        return DEFAULT_LIMIT_BYTES
-    limit = _engine.parse_bytes(text)
-    if limit is None:
-        raise UsageError(f"{CACHE_LIMIT}={text!r} is not a size", "give one such as 64GiB")
-    return limit
-
-
-def _make_room(
-    folder: Path, address: str, wanted_bytes: int, unfinished: Path | None = None
-) -> None:
-    """Remove the copies that were used longest ago, until there is room for another one.
-
-    Args:
-        folder: The folder of the copies.
-        address: What is to be copied.
-        wanted_bytes: How much it has, or has at least.
-        unfinished: The folder of its copy, if that is being written.
-
-    Raises:
-        ClockhandError: there is none.
-    """
-    limit_bytes = _limit_bytes()
-    entries = [entry for entry in folder.glob("*-*") if entry.is_dir() and entry != unfinished]
-    facts = [(copy.stat(), copy) for entry in entries for copy in entry.iterdir()]
-    taken_bytes = sum(fact.st_size for fact, _ in facts)
-    written_bytes = _bytes_in(unfinished)
-    still_bytes = max(0, wanted_bytes - written_bytes)
-    for fact, copy in sorted(facts, key=lambda one: one[0].st_mtime):
-        free_bytes = shutil.disk_usage(folder).free - SPARE_BYTES
-        if taken_bytes + wanted_bytes <= limit_bytes and still_bytes <= free_bytes:
-            return
-        _remove_unused(copy.parent)
-        taken_bytes -= 0 if copy.exists() else fact.st_size
-    at_least = "" if unfinished is None else "at least "
-    wanted = f"{address} has {at_least}{wanted_bytes / 2**20:,.0f} MiB"
-    if taken_bytes + wanted_bytes > limit_bytes:
-        raise ClockhandError(
-            f"{wanted}, and the copies in {folder} may take {limit_bytes / 2**20:,.0f} MiB, of "
-            f"which {taken_bytes / 2**20:,.0f} are in use; set {CACHE_LIMIT} to more"
-        )
-    free_bytes = shutil.disk_usage(folder).free
-    if still_bytes > free_bytes - SPARE_BYTES:
-        raise ClockhandError(
-            f"{wanted}, and the disk of {folder} has {free_bytes / 2**20:,.0f} MiB left; free "
-            "some, or name a folder on another one with XDG_CACHE_HOME"
-        )
-
-
-def _bytes_in(unfinished: Path | None) -> int:
-    if unfinished is None:
-        return 0
-    return sum(file.stat().st_size for file in unfinished.iterdir())
-
-
 def _download(
     system: Any,
     path: str,
@@ -447,7 +304,7 @@ def _download(
                 if not chunk or (size is not None and done > size):
                     break
                 if size is None and done > with_room:
-                    _make_room(place.parent.parent, address, done, unfinished=place.parent)
+                    make_room(place.parent.parent, address, done, unfinished=place.parent)
                     with_room = done + UNTOLD_BYTES
                 copy.write(chunk)
                 if watch is not None:
@@ -465,7 +322,7 @@ def _download(
             "some room, or name a folder on another disk with XDG_CACHE_HOME"
         ) from error
     if size is None:
-        _HELD.setdefault(place, os.open(place, os.O_RDONLY))
+        HELD.setdefault(place, os.open(place, os.O_RDONLY))
 
 
 @contextmanager

@@ -14,8 +14,9 @@ from clockhand.sweep.differences import differences
 from clockhand.sweep.experiment import Experiment, read_experiment
 from clockhand.sweep.over_traces import over_traces
 from clockhand.sweep.result import Sweep
-from clockhand.sweep.run import run_sweep, tasks_of
+from clockhand.sweep.run import run_sweep
 from clockhand.sweep.task import Computed, Task, compute
+from clockhand.sweep.tasks import tasks_of
 
 __all__ = [
     "KEY",

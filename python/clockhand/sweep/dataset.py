@@ -22,14 +22,16 @@ import polars as pl
 
 from clockhand import _engine
 from clockhand.studies.ssd.tables import DETAILS
+from clockhand.study.copies import private_folder
 from clockhand.study.errors import ClockhandError, UsageError
 from clockhand.study.files import plain, publish, remove_leftovers
 from clockhand.study.policies import kind_in_rows, name_of
 from clockhand.study.records import Fields, Record
-from clockhand.study.remote import RemoteFolder, is_address, local_path, private_folder
-from clockhand.study.run import Columns, Study
+from clockhand.study.remote import RemoteFolder, is_address, local_path
+from clockhand.study.run import Columns
 from clockhand.study.sampling import SAMPLE_COLUMNS
 from clockhand.study.sizes import bytes_text
+from clockhand.sweep.facts import distinguished, merged
 from clockhand.sweep.layout import LAYOUTS, PAGES, Layout
 
 KEY = PAGES.key
@@ -53,7 +55,6 @@ NEWER_COLUMNS = (
 )  # fmt: skip
 """Columns that older parts lack; their cells have no value. Newer columns that follow from others,
 as ``kind`` does from the policy, are computed."""
-FIRST_DIGITS = 8
 PARTS = "part-*.parquet"
 CHECKED = re.compile(r"part-([0-9a-f]{32})\.parquet")
 """The name of a part that holds its checksum; older ones, and ones renamed by hand, hold none."""
@@ -333,7 +334,7 @@ class Dataset:
             cells = cells.with_columns(pl.Series("policy_place", places))
         cells = cells.sort("trace", "trace_sha256", "view", *self.layout.order)
         facts = merged((self._facts_of(part) for part in parts), self.layout, cells)
-        return _distinguished(cells.select(*self.layout.schema), facts)
+        return distinguished(cells.select(*self.layout.schema), facts)
 
 
 def _study_of(facts: Record) -> str:
@@ -391,71 +392,3 @@ def _read_facts(part: BinaryIO) -> Fields:
     if not isinstance(facts, dict) or not facts.keys() >= TOLD:
         raise ValueError("facts that tell too little")
     return facts
-
-
-def merged(parts: Iterable[Record], layout: Layout, cells: pl.DataFrame) -> Fields:
-    """Return the facts of parts as one: lists are joined, and differing facts keep all values.
-
-    Args:
-        parts: The facts of each part.
-        layout: The study.
-        cells: The cells that the facts are for.
-    """
-    study = layout.study
-    listed = sorted(parts, key=lambda fact: fact["created"])
-    facts: Fields = {**listed[-1]}
-    facts["command"] = " ; ".join(dict.fromkeys(fact["command"] for fact in listed))
-    facts["version"] = ", ".join(dict.fromkeys(fact["version"] for fact in listed))
-    seeds = {fact["seed"] for fact in listed}
-    facts["seed"] = seeds.pop() if len(seeds) == 1 else None
-    facts["traces"] = distinct(listed, "traces", ("name", "sha256", "page_bytes"))
-    devices = ("name", "read_time_us", "write_time_us") if study.devices == "devices" else ("name",)
-    facts[study.devices] = distinct(listed, study.devices, devices)
-    facts[study.contenders] = resolved_contenders(listed, study, cells)
-    return facts | windows_of(listed)
-
-
-def resolved_contenders(
-    facts: Sequence[Record], study: Study[object], cells: pl.DataFrame
-) -> list[Fields]:
-    """Return what the cells compare, each with the defaults of its first cell."""
-    column = study.contender
-    if column is None:
-        return []
-    pairs = cells.select(column, f"{column}_resolved").unique(
-        column, keep="first", maintain_order=True
-    )
-    entries = {entry["name"]: entry for entry in distinct(facts, study.contenders, ("name",))}
-    return [
-        {**entries[name], "resolved": resolved}
-        for name, resolved in pairs.iter_rows()
-        if name in entries
-    ]
-
-
-def windows_of(facts: Sequence[Record]) -> Fields:
-    """Return the windows of CFLRU that parts predict, as facts, if they do."""
-    by = ("trace", "page_bytes", "device", "frames")
-    windows = distinct(facts, "predicted_windows", by)
-    return {"predicted_windows": windows} if windows else {}
-
-
-def distinct(facts: Sequence[Record], kind: str, by: Sequence[str]) -> list[Fields]:
-    """Return what lists of facts hold, of equal entries the last."""
-    entries = [entry for fact in facts for entry in fact.get(kind, ())]
-    return list({tuple(entry[name] for name in by): entry for entry in entries}.values())
-
-
-def _distinguished(cells: pl.DataFrame, facts: Fields) -> tuple[pl.DataFrame, Fields]:
-    digests: dict[str, set[str]] = {}
-    for name, digest in cells.select("trace", "trace_sha256").unique().iter_rows():
-        digests.setdefault(name, set()).add(digest)
-
-    def named(name: str, digest: str) -> str:
-        several = len(digests.get(name, ())) > 1
-        return f"{name} ({digest[:FIRST_DIGITS]})" if several else name
-
-    for trace in facts["traces"]:
-        trace["name"] = named(trace["name"], trace["sha256"])
-    names = [named(*pair) for pair in cells.select("trace", "trace_sha256").iter_rows()]
-    return cells.with_columns(pl.Series("trace", names, dtype=pl.String)), facts

@@ -18,7 +18,8 @@ from clockhand.study.errors import UsageError
 from clockhand.study.facts import base_names, printable
 from clockhand.study.phrases import all_of
 from clockhand.study.records import Record
-from clockhand.sweep.dataset import Dataset, merged
+from clockhand.sweep.dataset import Dataset
+from clockhand.sweep.facts import merged
 from clockhand.sweep.layout import IDENTITY, ORIGIN, Layout
 from clockhand.sweep.over_traces import WORDS
 

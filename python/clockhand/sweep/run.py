@@ -15,58 +15,19 @@ from clockhand.study.progress import described
 from clockhand.study.records import Fields, Record
 from clockhand.study.run import check_jobs, run_facts
 from clockhand.sweep.cluster import check_address, run_tasks
-from clockhand.sweep.dataset import Dataset, distinct, resolved_contenders, windows_of
+from clockhand.sweep.dataset import Dataset
 from clockhand.sweep.experiment import Experiment, check_memory_budget, in_keys
+from clockhand.sweep.facts import collected, distinct
 from clockhand.sweep.layout import Plan, files_of
 from clockhand.sweep.result import Sweep
-from clockhand.sweep.task import Computed, Key, Row, Task, TaskRun, trace_sha256
+from clockhand.sweep.task import Computed, Key, Row, Task, TaskRun, cells_among, trace_sha256
+from clockhand.sweep.tasks import task_of
 
 SECONDS_BETWEEN_PARTS = 2.0
 """How much finished work may be lost at most, beside the cells in flight, to ``kill -9``."""
 
 SweepWatch = Callable[[str, int, int], None]
 """Called now and then with the trace that is worked on, the cells that are kept, and all cells."""
-
-
-def tasks_of(
-    experiment: Experiment, dataset: str | os.PathLike[str] | None = None
-) -> Iterator[Task]:
-    """Give what of an experiment is still to be computed, for a scheduler: a task per trace, view
-    and setting.
-
-    Args:
-        experiment: What to run.
-        dataset: The folder whose cells need not be computed; the experiment's own if not given.
-
-    Raises:
-        ClockhandError: a trace cannot be read, or a part of the dataset is damaged.
-    """
-    folder = experiment.dataset if dataset is None else dataset
-    cells = Dataset(folder, experiment.layout).cells(lists=False)
-    for trace in experiment.traces:
-        digest = trace_sha256(trace)
-        kept = frozenset(
-            cells.filter(pl.col("trace_sha256") == digest).select(experiment.layout.key).iter_rows()
-        )
-        for setting in range(len(experiment.settings)):
-            yield _task_of(experiment, trace, digest, setting, kept)
-
-
-def _task_of(
-    experiment: Experiment, trace: str, digest: str, setting: int, kept: frozenset[Key]
-) -> Task:
-    """The task of one trace under one setting."""
-    return Task(
-        study=experiment.layout.study.name,
-        trace=trace,
-        trace_sha256=digest,
-        trace_format=experiment.trace_format,
-        view=experiment.settings[setting].view,
-        settings=(dict(experiment.settings[setting].options),),
-        kept=kept,
-        scratch=experiment.scratch,
-        memory_limit=experiment.memory_budget,
-    )
 
 
 @in_python()
@@ -222,7 +183,7 @@ class _SweepRun:
         self._trace = task.trace
         for facts in computed.facts:
             self._know(facts)
-        self._unwritten, self._unwritten_cells = rows, _cells_among(computed.rows)
+        self._unwritten, self._unwritten_cells = rows, cells_among(computed.rows)
         self._warnings += [note for note in computed.notes if note not in self._warnings]
         self.flush()
 
@@ -245,7 +206,7 @@ class _SweepRun:
         if self._unwritten or self._has_new_facts:
             self.dataset.append(self._unwritten, self._facts)
             self.done += self._unwritten_cells
-            self._computed += _cells_among(self._unwritten)
+            self._computed += cells_among(self._unwritten)
             self._unwritten, self._unwritten_cells, self._has_new_facts = [], 0, False
         self._last_write_s = time.monotonic()
         self._show()
@@ -297,7 +258,7 @@ class _SweepRun:
         )
         kept = frozenset(known.select(self.layout.key).iter_rows())
         for position in range(len(self.experiment.settings)):
-            task = _task_of(self.experiment, trace, digest, position, kept)
+            task = task_of(self.experiment, trace, digest, position, kept)
             plan = self._plan_before_reading(position, known)
             is_kept = plan is not None and not task.missing(plan.cells)
             yield task, plan, is_kept and self._has_facts(position, digest)
@@ -434,37 +395,7 @@ class _SweepRun:
 
     def _collected(self, groups: Sequence[_Group], rows: pl.DataFrame) -> Fields:
         """The facts of the experiment's cells, as far as the dataset and the plan tell."""
-        study, kept = self.layout.study, self.dataset.facts()
-        by_digest: dict[str, list[Record]] = {}
-        for trace in distinct(kept, "traces", ("sha256", "page_bytes")):
-            by_digest.setdefault(trace["sha256"], []).append(trace)
         digests = {group.task.trace: group.task.trace_sha256 for group in groups}
-        traces = [
-            {**facts, "name": name}
-            for name, digest in digests.items()
-            for facts in by_digest[digest]
-            if not self.layout.depends_on_footprint
-            or facts["page_bytes"] in set(rows["page_bytes"])
-        ]  # fmt: skip
-        known = [*kept, *self._known_facts]
-        wanted = {
-            name for setting in self.experiment.settings for name in files_of(setting.options)
-        }
-        devices = distinct(known, study.devices, ("name",))
-        by = ("name", "read_time_us", "write_time_us")
-        if self.layout.depends_on_footprint:
-            known = self._known_facts
-            devices = distinct(known, study.devices, by)
-        return self._facts_of(
-            {
-                "traces": traces,
-                study.devices: [device for device in devices if device["name"] in wanted],
-                study.contenders: resolved_contenders(known, study, rows),
-                **windows_of(kept),
-            }
-        )
-
-
-def _cells_among(rows: Sequence[Record]) -> int:
-    """Return how many rows are of whole cells."""
-    return sum(row["interval"] is None for row in rows)
+        named = {file for setting in self.experiment.settings for file in files_of(setting.options)}
+        kept = self.dataset.facts()
+        return self._facts_of(collected(kept, self._known_facts, rows, digests, named, self.layout))

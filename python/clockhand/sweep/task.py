@@ -344,3 +344,8 @@ class TaskRun:
         else:
             page_bytes = _engine.parse_page_bytes(size if isinstance(size, str) else size[0])
         return {**trace_facts(read, page_bytes), "name": self._task.trace}
+
+
+def cells_among(rows: Iterable[Record]) -> int:
+    """Return how many rows are of whole cells."""
+    return sum(row["interval"] is None for row in rows)

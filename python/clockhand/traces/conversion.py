@@ -10,7 +10,8 @@ from clockhand.study.errors import UsageError
 from clockhand.study.files import check_places, refuse_overwriting
 from clockhand.study.progress import Watching, watched
 from clockhand.study.records import Fields
-from clockhand.traces.trace import OF_TRACE, Traces, sources
+from clockhand.traces.opening import sources
+from clockhand.traces.trace import OF_TRACE, Traces
 
 
 @in_python(renamed=OF_TRACE)

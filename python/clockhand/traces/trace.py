@@ -9,20 +9,18 @@ from clockhand import _engine
 from clockhand.study.calls import (
     FILE_READING,
     PART,
-    READING,
     Argument,
     in_python,
     offered,
-    unknown_keyword,
 )
 from clockhand.study.errors import UsageError, option
 from clockhand.study.options import FormatOfText, checked
-from clockhand.study.progress import Watch, Watching, watched
+from clockhand.study.progress import Watching, watched
 from clockhand.study.records import Fields, Record
 from clockhand.study.remote import Fetched, fetched, is_address, local_path
 from clockhand.traces.columns_of_text import UNITS_NS, format_text, found
 from clockhand.traces.description import described
-from clockhand.traces.given import Table, in_folders, is_table, matching
+from clockhand.traces.given import Table
 from clockhand.traces.reading import FileReading, Part, Reading
 
 if TYPE_CHECKING:
@@ -89,9 +87,9 @@ class Trace:
         **reading: Unpack[FileReading],
     ) -> None:
         format = format_text(format)
-        path = _here(path)
+        path = here(path)
         address = path.address if isinstance(path, Fetched) else None
-        of_file = {"trace_format": format, **_chosen(OF_FILE, reading)}
+        of_file = {"trace_format": format, **chosen(OF_FILE, reading)}
         source = _engine.TraceSource.file(
             os.fspath(path), checked("reading", of_file), cpu_cache=cpu_cache
         )
@@ -204,6 +202,8 @@ class Trace:
         """
         reading = cast(Reading, {**file, "as_one": True, "order": order})
         with watched(watch) as on_progress:
+            from clockhand.traces.opening import as_traces
+
             [trace] = as_traces(traces, watch=on_progress, **reading)
         return trace
 
@@ -319,12 +319,12 @@ class Trace:
             return _engine.trace_info(self._source, page_bytes, on_progress)
 
 
-def _joined(parts: list[Trace], order: str) -> Trace:
+def joined_of(parts: list[Trace], order: str) -> Trace:
     more = len(parts) - 1
     name = parts[0].name + (f" and {more} more" if more else "")
     trace = Trace.__new__(Trace)
     trace._source = _engine.TraceSource.joined(name, [part._source for part in parts], order)
-    trace._recipe = (_joined, (parts, order))
+    trace._recipe = (joined_of, (parts, order))
     return trace
 
 
@@ -351,7 +351,7 @@ def _synthetic(
     )
 
 
-def _here(path: str | os.PathLike[str], watch: Watching = None) -> str | os.PathLike[str]:
+def here(path: str | os.PathLike[str], watch: Watching = None) -> str | os.PathLike[str]:
     """Return the copy of what is at an address, and a path as it is."""
     if not isinstance(path, str) or not is_address(path):
         return path
@@ -370,66 +370,15 @@ def _on_scratch(whole: Trace, folder: str) -> Trace:
     return whole._on_scratch(folder)
 
 
-def as_traces(
-    traces: Traces,
-    *,
-    cpu_cache: bool = False,
-    watch: Watch | None = None,
-    **reading: Unpack[Reading],
-) -> list[Trace]:
-    """Return one trace or several, paths and addresses among them, as traces.
-
-    ``cpu_cache`` and ``reading`` are for paths; only the part applies to a :class:`Trace`.
-    Downloads are reported to ``watch``.
-    """
-    known = {one.keyword for one in READING}
-    for word in reading:
-        if word not in known:
-            raise TypeError(unknown_keyword(word, known))
-    as_one, order = reading.pop("as_one", False), reading.pop("order", None)
-    if order is not None and not as_one:
-        raise UsageError(
-            option("order") + " is that of files as one trace", "add " + option("as-one")
-        )
-    is_one = isinstance(traces, Trace | str | os.PathLike) or is_table(traces)
-    several = cast("Iterable[Any]", [traces] if is_one else traces)
-    given = in_folders(several) if as_one else several
-    files = [file for trace in given for file in matching(trace)]
-    format = reading.pop("trace_format", None)
-    scratch = reading.pop("scratch", None)
-    part = _chosen(PART, reading) if as_one else {}
-    of_file = cast(FileReading, {key: value for key, value in reading.items() if key not in part})
-    read = [
-        trace._taken(of_file)
-        if isinstance(trace, Trace)
-        else Trace.from_table(trace)._taken(of_file)
-        if is_table(trace)
-        else Trace(_here(trace, watch or False), format=format, cpu_cache=cpu_cache, **of_file)
-        for trace in files
-    ]
-    if as_one:
-        if not read:
-            raise UsageError("there is no file to make one trace of", "name at least one")
-        read = [_joined(read, order or "time")._taken(cast(Part, part))]
-    return read if scratch is None else [trace._on_scratch(os.fspath(scratch)) for trace in read]
-
-
-def sources(
-    traces: Traces, *, watch: Watch | None = None, **reading: Unpack[Reading]
-) -> list[_engine.TraceSource]:
-    """Return the engine's sources for one trace or several, as :func:`as_traces` reads them."""
-    return [trace._source for trace in as_traces(traces, watch=watch, **reading)]
-
-
 def _part_of(source: _engine.TraceSource, part: Part) -> _engine.TraceSource:
     for name, number in (("skip", part.get("skip")), ("limit", part.get("limit"))):
         if number is not None and not 0 <= number <= MAXIMUM_REQUESTS:
             raise UsageError(
                 option(name) + f" {number} is out of range", "give a whole number from 0 on"
             )
-    return source.part(checked("reading", _chosen(PART, part)))
+    return source.part(checked("reading", chosen(PART, part)))
 
 
-def _chosen(arguments: Iterable[Argument], reading: Record) -> Fields:
+def chosen(arguments: Iterable[Argument], reading: Record) -> Fields:
     """Return what a mapping says of some options."""
     return {one.keyword: reading[one.keyword] for one in arguments if one.keyword in reading}

@@ -1,7 +1,6 @@
 """The panels of a locality report as Vega-Lite charts through Altair."""
 
 import math
-from typing import Any
 
 import altair as alt
 import polars as pl
@@ -57,9 +56,11 @@ def panel_records(panel: Panel, identity: str) -> list[Fields]:
 def panel_chart(panel: Panel, identity: str, canvas: Canvas, subtitle: str = "") -> Spec:
     """Draw a panel, on the page or as a picture of its own."""
     drawing = _Drawing(panel, identity, canvas)
-    data: Any = alt.NamedData(name=ROWS)
-    if not canvas.on_page:
-        data = alt.InlineData(values=panel_records(panel, identity))
+    data = (
+        alt.NamedData(name=ROWS)
+        if canvas.on_page
+        else alt.InlineData(values=panel_records(panel, identity))
+    )
     figure = alt.LayerChart(layer=drawing.layers(), data=data)
     if canvas.on_page:
         figure = figure.properties(

@@ -11,6 +11,7 @@ import polars as pl
 from clockhand import _engine
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import Reported
+from clockhand.studies.pages.candidates import candidates_of, more_of, with_cost_ratio
 from clockhand.studies.pages.recommendation_sentences import (
     Situation,
     choice,
@@ -31,7 +32,6 @@ from clockhand.study.policies import BASELINE, BOUND
 from clockhand.study.progress import Watch, Watching, watched
 from clockhand.study.records import Fields
 from clockhand.study.run import run_facts, trace_facts
-from clockhand.study.selections import expanded
 from clockhand.traces import OneTrace, Reading, reading_notes, sources
 from clockhand.traces.trace import STANDARD_INPUT
 
@@ -40,12 +40,6 @@ HALF_MEMORY = "half the memory"
 DOUBLE_MEMORY = "double the memory"
 HALF_RATIO = "half the write/read ratio"
 DOUBLE_RATIO = "double the write/read ratio"
-
-COST_RATIO = "c"
-"""The parameter whose default is the device's write/read ratio."""
-
-OWN_COST_RATIO = "write_read_ratio"
-"""The same of a policy in Python."""
 
 PURPOSES = ("simulation", "pager")
 SITUATION_SCHEMA = schema("pages situations")
@@ -188,7 +182,7 @@ def recommend(
         raise UsageError(option("for") + f" {purpose!r} is unknown", f"give {one_of(PURPOSES)}")
     if jobs is not None:
         check_range("jobs", jobs, 1, MAXIMUM_JOBS)
-    more = _more(policies, purpose)
+    more = more_of(policies, purpose)
     question = _Question(
         frames=None if frames is None else str(frames),
         memory=joined(memory),
@@ -201,52 +195,10 @@ def recommend(
     )
     question.plan()
     with watched(watch) as on_progress:
-        candidates = [*_candidates(purpose), *more]
+        candidates = [*candidates_of(purpose), *more]
         return question.answer(
             sources(trace, watch=on_progress, **reading)[0], candidates, on_progress
         )
-
-
-def _more(policies: str | type | Sequence[str | type], purpose: str) -> list[str]:
-    """Return the policies to choose from beside the catalog's own, with their defaults.
-
-    ``all`` and patterns stand for those of the catalog that can be recommended.
-
-    Raises:
-        UsageError: one is unknown, a bound, must know the future, or cannot drive real memory.
-    """
-    can_be = _candidates(purpose)
-    more = [policy for policy in expanded("policy", policies, can_be) if policy not in can_be]
-    _check_more(more, purpose)
-    return list(dict.fromkeys(more))
-
-
-def _check_more(more: Sequence[str], purpose: str) -> None:
-    """Refuse what cannot be recommended.
-
-    Raises:
-        UsageError: one is unknown, a bound, must know the future, or cannot drive real memory.
-    """
-    wanted = ("bit-driven",) if purpose == "pager" else ("bit-driven", "access-driven")
-    for policy in more:
-        _engine.policy_page(policy)
-        name = _engine.policy_name(policy)
-        kinds = {entry["name"]: entry["kind"] for entry in _engine.policies()}
-        if kinds.get(name, "bit-driven") not in wanted:
-            raise UsageError(
-                option("policy") + f" {policy} cannot be recommended", f"it is {kinds[name]}"
-            )
-        if name not in kinds and purpose == "pager":
-            raise UsageError(
-                option("policy") + f" {policy} is in Python, which pages no real memory"
-            )
-
-
-def _candidates(purpose: str) -> list[str]:
-    """The policies to choose from: those that can run for real first, as equals go to the first."""
-    kinds = {policy["name"]: policy["kind"] for policy in _engine.policies()}
-    order = ["bit-driven"] if purpose == "pager" else ["bit-driven", "access-driven"]
-    return [name for wanted in order for name, kind in kinds.items() if kind == wanted]
 
 
 @dataclass(frozen=True)
@@ -285,7 +237,7 @@ class _Question:
         ratio = Fraction(plan["device"]["write_read_ratio"])
         names = [*(policy["name"] for policy in _engine.policies()), *self.more]
         scaled = {
-            factor: _with_cost_ratio(names, max(Fraction(1), ratio * factor))
+            factor: with_cost_ratio(names, max(Fraction(1), ratio * factor))
             for factor in (Fraction(1, 2), Fraction(2))
         }
         contestants = dict.fromkeys([*names, *scaled[Fraction(1, 2)].values()])
@@ -390,26 +342,6 @@ class _Question:
         options = {**grid, **self._setting()}
         result = _engine.run("pages", [], options, jobs=self.jobs, watch=watch, held=held)
         return {(row["policy"], row["frames"]): row for row in result["rows"]}
-
-
-def _with_cost_ratio(names: Iterable[str], ratio: Fraction) -> dict[str, str]:
-    """Each policy as it would be by default on a device with another write/read ratio."""
-    cost_ratios = {
-        policy["name"]: parameter["name"]
-        for policy in (*_engine.policies(), *_engine.own_policies())
-        for parameter in policy["parameters"]
-        if parameter["name"] in (COST_RATIO, OWN_COST_RATIO)
-    }
-
-    def scaled(policy: str) -> str:
-        name = _engine.policy_name(policy)
-        parameter = cost_ratios.get(name)
-        given = policy[len(name) + 1 :]
-        if parameter is None or any(part.startswith(f"{parameter}=") for part in given.split(",")):
-            return policy
-        return f"{name}:{parameter}={ratio}{',' if given else ''}{given}"
-
-    return {name: scaled(name) for name in names}
 
 
 def _answered(
