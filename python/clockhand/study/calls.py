@@ -5,25 +5,16 @@ import inspect
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
+from clockhand import _engine
 from clockhand.study.errors import ClockhandError, Piece
 from clockhand.study.options import TYPES, Option, options_of
 from clockhand.study.progress import Watching
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
-
-KEYWORDS_OF_OPTIONS = {
-    "admission": "admissions",
-    "buffer": "buffers",
-    "device": "devices",
-    "for": "purpose",
-    "policy": "policies",
-    "ssd": "ssds",
-}
-"""Keywords that differ from the option of the command, where a function has them."""
 
 CALLS_OF_COMMANDS = {
     "`clockhand devices`": "clockhand.devices()",
@@ -225,7 +216,14 @@ def _spelled(piece: Piece, known: set[str], renamed: Mapping[str, str]) -> str |
     name = text.replace("-", "_")
     if name in renamed:
         return renamed[name]
-    return next((word for word in (name, KEYWORDS_OF_OPTIONS.get(name)) if word in known), None)
+    return next((word for word in (name, _keywords().get(name)) if word in known), None)
+
+
+@cache
+def _keywords() -> Mapping[str, str]:
+    """Return the keywords of options, by the names that the command has for them."""
+    declared = (it for study in _engine.options() for it in options_of(study).values())
+    return {**{it.name: it.keyword for it in declared}, "for": "purpose"}
 
 
 def offered(names: Iterable[str], inside: Collection[str] = ()) -> list[str]:
