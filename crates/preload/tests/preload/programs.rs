@@ -519,7 +519,8 @@ fn pager_in_a_process_of_its_own() {
     // SAFETY: the descriptor was left to this process for this test.
     let inner = unsafe { OwnedFd::from_raw_fd(number.parse().expect("a number")) };
     let _pager = TestPager::behind(inner, MEMORY_BYTES, Behaviour::default());
-    std::thread::sleep(std::time::Duration::from_secs(60));
+    // Until the test kills it or has ended itself, however long a busy machine takes.
+    let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
 }
 
 #[test]
@@ -536,8 +537,8 @@ fn a_killed_pager_ends_the_program_with_a_sentence() {
     let mut pager = program(&test, &own);
     give(&mut pager, &inner);
     pager.env(INNER_VARIABLE, inner.as_raw_fd().to_string()).env_remove(SOCKET_VARIABLE);
-    let mut pager =
-        pager.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the test starts again");
+    pager.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut pager = pager.spawn().expect("the test starts again");
     drop(inner);
     let mut paged = program(&built, &[]);
     give(&mut paged, &outer);
