@@ -118,7 +118,7 @@ def test_figures_begin_with_the_frontier(answer: BufferRecommendation, tmp_path:
     assert answer.chart() is not None
     answer.write_report(tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
-    assert f"Take {answer.buffer} on skewed" in text and "the frontier" in text
+    assert f"Take {answer.buffer} on drive small for skewed" in text and "the frontier" in text
     assert "recommended" not in answer._repr_html_() and "is_knee" in answer._repr_html_()
 
 
