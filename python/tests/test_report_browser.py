@@ -400,7 +400,8 @@ SAVED = """const [identity, format, done] = arguments;
     return '#';
   };
   HTMLAnchorElement.prototype.click = () => {};
-  const figure = document.querySelector(`[data-figure$="${identity}"]`).closest('figure');
+  const figure = document.querySelector(`[data-figure$="${identity}"], [id$="${identity}"]`)
+    .closest('figure');
   const buttons = [...figure.querySelectorAll('.save button')];
   buttons.find((button) => button.textContent === format).click();"""
 
@@ -418,6 +419,18 @@ def test_a_figure_is_saved_as_svg_png_and_csv(opened: Open) -> None:
     assert saved.filter(pl.col("policy") == "craw").sort("frames")["read_ios"].to_list() == (
         rows["read_ios"].to_list()
     )
+
+
+def test_a_ranking_and_a_table_of_measures_are_saved_as_csv(opened: Open) -> None:
+    page = opened("lines")
+    _, _, text = page.execute_async_script(SAVED, "-io_time", "CSV")
+    ranking = pl.read_csv(text.encode())
+    assert ranking.columns[:4] == ["Policy", "mean", "least", "most"]
+    assert ranking.filter(pl.col("Policy") == "clock")["mean"].to_list() == [1]
+    _, _, text = opened("bars").execute_async_script(SAVED, "-all-measures", "CSV")
+    measures = pl.read_csv(text.encode(), infer_schema=False)
+    assert measures.columns[:2] == ["Policy", "I/O time (s)"] and len(measures.columns) > 4
+    assert {"clock", "lower bound"} & set(measures["Policy"])
 
 
 def test_a_long_page_has_contents_that_filter_and_folds_what_comes_late(opened: Open) -> None:

@@ -73,9 +73,27 @@
 
   /* Every figure can be saved as it stands: as a picture, or the rows that are drawn. */
   function offerToSave(figure, place, view) {
-    const caption = place.closest("figure")?.querySelector("figcaption");
-    if (!caption) return;
     const ways = { SVG: () => svgOf(place), PNG: () => pngOf(place), CSV: () => csvOf(figure, view) };
+    offer(figure.identity, place.closest("figure"), ways);
+  }
+
+  /* Rankings and tables of all measures are figures as well; they have numbers alone. */
+  function offerTables() {
+    for (const figure of document.querySelectorAll("figure.overview")) {
+      const table = figure.querySelector("table");
+      const cells = (row) => [...row.cells].filter((cell) => !cell.matches(".ranges, .group, .bar"));
+      const text = (cell) => (cell.title || cell.firstChild?.textContent || "").trim().replace("\n", " ");
+      const lines = [
+        [...table.tHead.rows].flatMap(cells).map(text),
+        ...[...table.tBodies[0].rows].map((row) => cells(row).map(text)),
+      ];
+      offer(figure.id, figure, { CSV: () => csv(lines) });
+    }
+  }
+
+  function offer(identity, figure, ways) {
+    const caption = figure?.querySelector("figcaption");
+    if (!caption) return;
     const offer = document.createElement("span");
     offer.className = "save";
     offer.append("Save ");
@@ -83,8 +101,8 @@
       const button = document.createElement("button");
       button.type = "button";
       button.textContent = name;
-      button.setAttribute("aria-label", `Save ${figure.identity} as ${name}`);
-      button.addEventListener("click", async () => save(`${figure.identity}.${name.toLowerCase()}`, await made()));
+      button.setAttribute("aria-label", `Save ${identity} as ${name}`);
+      button.addEventListener("click", async () => save(`${identity}.${name.toLowerCase()}`, await made()));
       offer.append(button);
     }
     caption.append(offer);
@@ -146,8 +164,11 @@
       }
     }
     const names = [...new Set([...rows.values()].flatMap(Object.keys))];
+    return csv([names, ...[...rows.values()].map((row) => names.map((name) => row[name]))]);
+  }
+
+  function csv(lines) {
     const cell = (value) => (/[",\n]/.test(String(value ?? "")) ? `"${String(value).replaceAll('"', '""')}"` : String(value ?? ""));
-    const lines = [names, ...[...rows.values()].map((row) => names.map((name) => row[name]))];
     return new Blob([lines.map((line) => line.map(cell).join(",") + "\n").join("")], { type: "text/csv" });
   }
 
@@ -463,6 +484,7 @@
 
   async function start() {
     connectContents();
+    offerTables();
     window.addEventListener("hashchange", openTarget);
     if (location.hash !== "") openTarget();
     freeze([...document.querySelectorAll(".scroll table")]);
