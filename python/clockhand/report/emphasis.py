@@ -43,16 +43,16 @@ def in_figure(
 ) -> list[str]:
     """Return the series that one figure emphasises: by what differs there.
 
-    Those are the ones that every figure names, and the best three and the worst of the others.
+    Those are the ones that every figure names, the best three of the others, and the worst.
 
     Args:
         heights: The mean height of each line, in the order of the legend.
         always: What every figure names.
         most_is_best: Whether more is better.
     """
-    others = [name for name in heights if name not in always]
-    ranked = sorted(others, key=heights.__getitem__, reverse=most_is_best)
-    return _chosen(list(heights), [*always, *ranked[:BEST], *ranked[-1:]])
+    ranked = sorted(heights, key=heights.__getitem__, reverse=most_is_best)
+    others = [name for name in ranked if name not in always]
+    return _chosen(list(heights), [*always, *others[:BEST], *ranked[-1:]])
 
 
 def _chosen(series: Sequence[str], wanted: Iterable[str]) -> list[str]:
