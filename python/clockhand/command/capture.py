@@ -22,6 +22,44 @@ from clockhand.study.errors import UsageError, option
 
 DEFAULTS = Caches()
 
+Command = Annotated[
+    list[str], typer.Argument(metavar="-- CMD...", help="The program and its arguments.")
+]
+Out = Annotated[Path | None, typer.Option(help="The trace; PROGRAM.parquet here if not given.")]
+Files = Annotated[
+    bool, typer.Option("--files", help="Record what the program does to files, not to memory.")
+]
+Memory = Annotated[
+    bool,
+    typer.Option(
+        "--memory",
+        help="Record references to memory, as without --files; with it, both in one timeline "
+        "(valgrind only).",
+    ),
+]
+FrontEnd = Annotated[
+    str | None,
+    typer.Option(
+        help="valgrind for x86-64 programs, qemu for x86-64, arm and aarch64; by the kind of "
+        "the program if not given."
+    ),
+]
+InstructionCache = Annotated[str, typer.Option(help="Size of the first-level instruction cache.")]
+DataCache = Annotated[str, typer.Option(help="Size of the first-level data cache.")]
+Ways = Annotated[int, typer.Option(help="Lines per set of both.")]
+Line = Annotated[str, typer.Option(help="Size of a line.")]
+SecondCache = Annotated[str, typer.Option(help="Size of the unified second level; 0 for none.")]
+SecondWays = Annotated[int, typer.Option(help="Its lines per set.")]
+SystemCallMemory = Annotated[
+    bool | None,
+    typer.Option(
+        help="Count memory that the kernel reads and writes for the program (valgrind only, "
+        "where it is the default)."
+    ),
+]
+Children = Annotated[bool, typer.Option(help="Capture the processes that the program starts, too.")]
+Label = Annotated[list[str] | None, typer.Option(help="KEY=VALUE to keep with the trace.")]
+
 
 def register(trace: typer.Typer) -> None:
     """Add the command to ``clockhand trace``."""
@@ -31,64 +69,27 @@ def register(trace: typer.Typer) -> None:
 
 def _capture(
     context: typer.Context,
-    command: Annotated[
-        list[str], typer.Argument(metavar="-- CMD...", help="The program and its arguments.")
-    ],
-    out: Annotated[
-        Path | None, typer.Option(help="The trace; PROGRAM.parquet here if not given.")
-    ] = None,
-    files: Annotated[
-        bool, typer.Option("--files", help="Record what the program does to files, not to memory.")
-    ] = False,
-    memory: Annotated[
-        bool,
-        typer.Option(
-            "--memory",
-            help="Record references to memory, as without --files; with it, both in one timeline "
-            "(valgrind only).",
-        ),
-    ] = False,
-    front_end: Annotated[
-        str | None,
-        typer.Option(
-            help="valgrind for x86-64 programs, qemu for x86-64, arm and aarch64; by the kind of "
-            "the program if not given."
-        ),
-    ] = None,
-    instruction_cache: Annotated[
-        str, typer.Option(help="Size of the first-level instruction cache.")
-    ] = "16KiB",
-    data_cache: Annotated[str, typer.Option(help="Size of the first-level data cache.")] = "16KiB",
-    ways: Annotated[int, typer.Option(help="Lines per set of both.")] = DEFAULTS.ways,
-    line: Annotated[str, typer.Option(help="Size of a line.")] = str(DEFAULTS.line_bytes),
-    second_cache: Annotated[
-        str, typer.Option(help="Size of the unified second level; 0 for none.")
-    ] = "0",
-    second_ways: Annotated[int, typer.Option(help="Its lines per set.")] = DEFAULTS.second_ways,
-    system_call_memory: Annotated[
-        bool | None,
-        typer.Option(
-            help="Count memory that the kernel reads and writes for the program (valgrind only, "
-            "where it is the default)."
-        ),
-    ] = None,
-    children: Annotated[
-        bool, typer.Option(help="Capture the processes that the program starts, too.")
-    ] = True,
-    label: Annotated[
-        list[str] | None, typer.Option(help="KEY=VALUE to keep with the trace.")
-    ] = None,
+    command: Command,
+    out: Out = None,
+    files: Files = False,
+    memory: Memory = False,
+    front_end: FrontEnd = None,
+    instruction_cache: InstructionCache = "16KiB",
+    data_cache: DataCache = "16KiB",
+    ways: Ways = DEFAULTS.ways,
+    line: Line = str(DEFAULTS.line_bytes),
+    second_cache: SecondCache = "0",
+    second_ways: SecondWays = DEFAULTS.second_ways,
+    system_call_memory: SystemCallMemory = None,
+    children: Children = True,
+    label: Label = None,
 ) -> None:
     """Run a program and write its memory references, as a processor's caches let them through.
 
     With --files: its calls on files and those of its children, for clockhand pagecache.
     With --files --memory: both, in order of time.
     """
-    if command[1:2] == ["--"] and len(command) > 2 and Path(command[0]).suffix:
-        raise UsageError(
-            f"{command[0]} stands before the program",
-            "name the trace with " + option("out") + f" {command[0]}",
-        )
+    _refuse_place(command)
     place = out or Path(f"{Path(command[0]).name}.parquet")
     labels = labels_of(label)
     if files and not memory:
@@ -107,11 +108,7 @@ def _capture(
         second_ways=second_ways,
     )
     if files:
-        if front_end not in (None, "valgrind"):
-            raise UsageError(
-                option("front-end") + f" {front_end} records no calls on files",
-                "leave it or " + option("files") + " out",
-            )
+        _refuse_front_end(front_end)
         with shown_progress() as watch:
             captured_both = capture_timeline(
                 command,
@@ -137,6 +134,24 @@ def _capture(
             watch=watch,
         )
     _tell(captured)
+
+
+def _refuse_place(command: list[str]) -> None:
+    """Refuse a trace that is named where the program stands."""
+    if command[1:2] == ["--"] and len(command) > 2 and Path(command[0]).suffix:
+        raise UsageError(
+            f"{command[0]} stands before the program",
+            "name the trace with " + option("out") + f" {command[0]}",
+        )
+
+
+def _refuse_front_end(front_end: str | None) -> None:
+    """Refuse a front end that sees no calls on files."""
+    if front_end not in (None, "valgrind"):
+        raise UsageError(
+            option("front-end") + f" {front_end} records no calls on files",
+            "leave it or " + option("files") + " out",
+        )
 
 
 OPTIONS_OF_FILES = ("context", "command", "out", "files", "label")

@@ -9,16 +9,16 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from clockhand import _engine
 from clockhand.study.copies import private_folder
 from clockhand.study.errors import ClockhandError
+from clockhand.study.records import Fields, Record
 from clockhand.sweep.dataset import Dataset
 from clockhand.sweep.facts import distinct
 from clockhand.sweep.layout import PAGES
@@ -38,7 +38,7 @@ class KeptCells:
         asked: What else rows depend on: how it is read, and the memory sizes.
     """
 
-    def __init__(self, path: str, asked: Mapping[str, Any]) -> None:
+    def __init__(self, path: str, asked: Record) -> None:
         self._digest = trace_sha256(path)
         identity = json.dumps(
             [os.path.abspath(path), self._digest, _engine.NUMBERS_VERSION, dict(asked)],
@@ -46,7 +46,7 @@ class KeptCells:
             default=str,
         )
         self._rows = pl.DataFrame(schema=PAGES.schema)
-        self._facts: list[dict[str, Any]] = []
+        self._facts: list[Fields] = []
         self._dataset: Dataset | None = None
         # The page needs no cache: without a folder cells are kept while it is open.
         with suppress(OSError, ClockhandError):
@@ -70,7 +70,7 @@ class KeptCells:
         at = (pl.col("device") == device) & (pl.col("page_bytes") == page_bytes)
         return self._rows.filter(at).select(*PAGES.study.schema)
 
-    def facts(self, device: str, page_bytes: int) -> Any:
+    def facts(self, device: str, page_bytes: int) -> Fields:
         """Return how these rows were made: as the last of them, and every policy."""
         of_them = [
             facts
@@ -80,7 +80,7 @@ class KeptCells:
         ]
         return {**of_them[-1], "policies": distinct(of_them, "policies", ("name",))}
 
-    def add(self, rows: pl.DataFrame, facts: Mapping[str, Any]) -> None:
+    def add(self, rows: pl.DataFrame, facts: Record) -> None:
         """Keep rows, all sizes of some policies, and how they were made."""
         identity = {
             "trace_sha256": self._digest,
