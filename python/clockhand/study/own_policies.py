@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from types import CodeType, ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import CodeType, ModuleType, TracebackType
+from typing import TYPE_CHECKING, TypeVar
 
 from clockhand import _engine
 from clockhand.study.errors import UsageError
@@ -220,9 +220,9 @@ def _mark(error: Exception, name: str, what: str) -> None:
     vars(error)["clockhand_policy"] = (name, own)
 
 
-def raised_by(error: BaseException) -> tuple[str, Any] | None:
+def raised_by(error: BaseException) -> tuple[str, TracebackType | None] | None:
     """Return the policy whose own code raised an exception, and the traceback in that code."""
-    marked: tuple[str, Any] | None = getattr(error, "clockhand_policy", None)
+    marked: tuple[str, TracebackType | None] | None = getattr(error, "clockhand_policy", None)
     return marked
 
 
@@ -250,7 +250,7 @@ def _digest_of(own: type) -> str:
     return hashlib.sha256(f"{source}\n{parts}".encode()).hexdigest()[:DIGITS]
 
 
-def _parts(own: type) -> Iterator[tuple[str, Any]]:
+def _parts(own: type) -> Iterator[tuple[str, object]]:
     """The attributes of a class, as far as they are the same in every process."""
     for name, value in sorted(vars(own).items()):
         code = getattr(value, "__code__", None)

@@ -130,13 +130,9 @@ class _SweepRun:
         self.layout = experiment.layout
         self.dataset = dataset
         self.done = 0
-        cells = 0
-        self._known_facts = []
-        for setting in experiment.settings:
-            plan = self.layout.plan(dict(setting.options))
-            cells += len(plan.cells)
-            self._known_facts.append(plan.facts)
-        self.total = cells * len(experiment.traces)
+        plans = [self.layout.plan(dict(setting.options)) for setting in experiment.settings]
+        self._known_facts = [plan.facts for plan in plans]
+        self.total = len(experiment.traces) * sum(len(plan.cells) for plan in plans)
         self._jobs = jobs
         self._watch = watch
         self._command = command

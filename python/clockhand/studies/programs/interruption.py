@@ -13,6 +13,9 @@ PASSED_ON = (signal.SIGTERM, signal.SIGHUP)
 
 TO_END = (signal.SIGINT, *PASSED_ON)
 
+Handler = Callable[[int, FrameType | None], Any] | int | None
+"""What Python gives back of a signal's handler."""
+
 
 class LeftToProgram:
     """While a program runs, what would end us is left to it.
@@ -25,7 +28,7 @@ class LeftToProgram:
         self.interrupted = False
         self._process: subprocess.Popen[bytes] | None = None
         self._early: list[int] = []
-        self._before: dict[int, Any] = {}
+        self._before: dict[int, Handler] = {}
 
     def __enter__(self) -> Self:
         self._before = _handled(self._take)
@@ -62,7 +65,7 @@ def uninterrupted() -> Iterator[None]:
 
 def _handled(
     handler: signal.Handlers | Callable[[int, FrameType | None], None],
-) -> dict[int, Any]:
+) -> dict[int, Handler]:
     """Handle all signals to end that are not ignored already; only the main thread can."""
     if threading.current_thread() is not threading.main_thread():
         return {}
@@ -70,6 +73,6 @@ def _handled(
     return {number: signal.signal(number, handler) for number in wanted}
 
 
-def _restore(before: dict[int, Any]) -> None:
+def _restore(before: dict[int, Handler]) -> None:
     for number, handler in before.items():
         signal.signal(number, handler)
