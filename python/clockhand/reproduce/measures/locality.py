@@ -4,7 +4,7 @@ The order of a curve is compared with chance: a curve that never rises, redrawn 
 is a little out of order too.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl
 
@@ -12,10 +12,12 @@ from clockhand.report.words import percent
 from clockhand.reproduce.judge import Found
 from clockhand.reproduce.measures.noise import inversion
 from clockhand.studies.locality.findings import TOP_COLUMNS
-from clockhand.study.records import Fields
+from clockhand.study.records import Fields, Record
 
 TENTH = "top_10_percent_share"
 ORDER = ("out_of_order", "by_chance_on_average", "by_chance_at_most")
+RUN = "larger_by_frequency"
+"""The longest run of ranks in the top tenth that have more writes by frequency, as its share."""
 
 Curve = Fields
 """The row of :func:`locality_rows` for one trace, reading, ranking and operation."""
@@ -27,7 +29,7 @@ Trace = Mapping[tuple[str, str], Curve]
 SCHEMA = {
     "view": pl.String, "repeats": pl.String, "trace": pl.String, "ranking": pl.String,
     "op": pl.String, "re_references": pl.Int64, **dict.fromkeys(TOP_COLUMNS, pl.Float64),
-    **dict.fromkeys(ORDER, pl.Float64),
+    **dict.fromkeys((*ORDER, RUN), pl.Float64),
 }  # fmt: skip
 
 
@@ -43,9 +45,11 @@ def locality_rows(
 
     Returns:
         The columns view, repeats, trace, ranking, op, re_references, the shares of the top ranks,
-        and the shares that are out of order, that would be by chance on average, and at most. The
-        order by recency is judged without the first rank where repeats are collapsed. Traces
-        without a second write are left out, since they say nothing of writes.
+        the shares that are out of order, that would be by chance on average, and at most, and, of
+        writes by frequency, the share of the top tenth of the ranks that the longest run of ranks
+        has in which they are more than by recency. The order by recency is judged without the first
+        rank where repeats are collapsed. Traces without a second write are left out, since they say
+        nothing of writes.
     """
     rows = []
     for (view, repeats), tables in readings.items():
@@ -53,16 +57,33 @@ def locality_rows(
         is_write = (pl.col("ranking") == "recency") & (pl.col("op") == "write")
         silent = summary.filter(is_write & (pl.col("re_references") == 0))["trace"]
         for row in summary.filter(~pl.col("trace").is_in(silent.to_list())).iter_rows(named=True):
-            of_ranking = tables["ranks"].filter(
-                *(pl.col(name) == row[name] for name in ("trace", "ranking", "op"))
-            )
-            counts = of_ranking.sort("rank")["references"].to_list()
+            counts = _counts(tables["ranks"], row)
             passed_over = repeats == "collapsed" and row["ranking"] == "recency"
             order = inversion(counts[passed_over:])
             found = (order.share, order.null_mean, order.null_high)
             known = {"view": view, "repeats": repeats, **dict(zip(ORDER, found, strict=True))}
+            by_frequency = row["ranking"] == "frequency" and row["op"] == "write"
+            recent = _counts(tables["ranks"], {**row, "ranking": "recency"})
+            known[RUN] = _longest_run(counts, recent) if by_frequency else None
             rows.append({name: {**row, **known}[name] for name in SCHEMA})
     return pl.DataFrame(rows, schema=SCHEMA)
+
+
+def _counts(ranks: pl.DataFrame, row: Record) -> list[int]:
+    """The references at each rank of one curve."""
+    of_row = ranks.filter(*(pl.col(name) == row[name] for name in ("trace", "ranking", "op")))
+    counts: list[int] = of_row.sort("rank")["references"].to_list()
+    return counts
+
+
+def _longest_run(counts: Sequence[int], others: Sequence[int]) -> float:
+    """The longest run of ranks in the top tenth with larger counts, as a share of this tenth."""
+    top = max(1, len(counts) // 10)
+    longest = run = 0
+    for one, other in zip(counts[:top], others[:top], strict=False):
+        run = run + 1 if one > other else 0
+        longest = max(longest, run)
+    return longest / top
 
 
 def _measured(
@@ -186,3 +207,17 @@ def early_ranks(rows: pl.DataFrame, *, view: str, repeats: str) -> Found | None:
         "cuts at which frequency is larger": lambda it: f"{cuts(it)} of {len(TOP_COLUMNS)}",
     }
     return _measured(rows, view, repeats, lambda trace: cuts(trace) > len(TOP_COLUMNS) / 2, columns)
+
+
+def larger_in_a_range(rows: pl.DataFrame, *, view: str, repeats: str, share: float) -> Found | None:
+    """Ask of each trace whether writes by frequency are more in a range of the top ranks.
+
+    Nothing where a table was kept without what this needs.
+    """
+    if RUN not in rows.columns:
+        return None
+    return _measured(
+        rows, view, repeats,
+        lambda trace: bool(trace["frequency", "write"][RUN] >= share),
+        {"longest run, of the top tenth": _share("frequency", "write", RUN)},
+    )  # fmt: skip
