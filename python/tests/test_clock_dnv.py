@@ -141,7 +141,7 @@ def test_stand_ins_meet_the_papers_table_and_are_called_so(made: Reproduction) -
         ratio = [float(part) for part in stated[papers].split(" : ")]
         assert [float(part) for part in stated[ours].split(" : ")] == pytest.approx(ratio, abs=0.1)
     for claim in made.claims:
-        assert "stand-in" in claim.rule + claim.why
+        assert claim.verdict is Verdict.UNTESTABLE or "stand-in" in claim.rule + claim.why
     assert all(trace["stand_in"] for trace in made.facts["traces"][:3])
 
 
@@ -153,9 +153,11 @@ def test_a_real_trace_that_is_at_hand_is_taken_along_and_judged_apart(
     assert set(real["trace"]) == {"real"} and set(real["map"]) == {"compact"}
     assert "real-traces" in {table.slug for table in made.tables}
     assert judge_paper("clock-dnv", {"rows": made.results["rows"], "real": real}) == made.claims
-    apart = {claim.key: claim.reading for claim in made.claims if "-real" in claim.key}
-    assert all("public block traces" in reading for reading in apart.values())
+    apart = {claim.key: claim for claim in made.claims if "-real" in claim.key}
+    judged = [claim for claim in apart.values() if claim.verdict is not Verdict.UNTESTABLE]
+    assert all("public block traces" in claim.reading for claim in judged)
     assert "conclusion-real" in apart and "hit-ratio-financial-real" not in apart
+    assert "Nothing is written" in apart["padding-erases-real"].why, "of so few pages"
     named = made.paper_tables["Table III: workloads"]["workload"]
     assert any("not the paper's" in name for name in named)
 
@@ -293,7 +295,7 @@ def test_the_command_writes_claims_tables_and_a_page(
         "timed-verdicts.csv",
     }  # fmt: skip
     claims = pl.read_json(tmp_path / "claims.json")
-    assert len(claims) == len(made.claims) and set(claims["counted"]) == {
+    assert len(claims) == len(judge(made.results["rows"])) and set(claims["counted"]) == {
         "yes",
         "no, true by construction",
     }

@@ -303,6 +303,7 @@ def change(
     against: str,
     column: str,
     papers_memory: bool | None = None,
+    per_page: Sequence[float] = (),
     **read_ahead: str,
 ) -> Found:
     """Measure by which share a kernel takes more of something than another, case by case.
@@ -314,8 +315,15 @@ def change(
         column: What is compared.
         papers_memory: Whether the cases are those of the paper's memory, or the others; all if
             ``None``.
+        per_page: What a page that is read and one that is written take of it, if not as in the
+            cells.
         read_ahead: That of plain Linux (``ahead``), and what is left of it (``without``).
     """
+    if per_page:
+        read, write = per_page
+        rows = rows.with_columns(
+            (read * pl.col("read_ios") + write * pl.col("write_ios")).alias(column)
+        )
     cells = [
         (kernels[of], kernels[against])
         for kernels in _kernels(rows, **read_ahead)

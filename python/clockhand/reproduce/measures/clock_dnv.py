@@ -114,7 +114,9 @@ def padding(rows: pl.DataFrame, *, column: str, gain: str, by: float = 0.0) -> F
     every = [_gains(rows, name, NOT_PADDED, column, gain) for name in _workloads(rows)]
     shares = [share for each in every for share in each.values]
     if not shares:
-        raise NotTestableError(f"The experiment has no {NOT_PADDED}.")
+        nothing = "Nothing is written or erased where it is compared."
+        is_there = rows["policy"].is_in([NOT_PADDED]).any()
+        raise NotTestableError(nothing if is_there else f"The experiment has no {NOT_PADDED}.")
     words = {"least_share": signed(min(shares)), "greatest_share": signed(max(shares))}
     return Found([share > by for share in shares], _table(every, "no padding"), words)
 
