@@ -184,6 +184,14 @@ def test_the_ablation_of_clock_dnv_follows_from_the_kept_counts() -> None:
     assert again.equals(table("clock-dnv/ablation", schema_overrides=again.schema))
 
 
+@pytest.mark.usefixtures("scripts")
+def test_rank_correlations_follow_from_the_kept_times() -> None:
+    again = script("io_time").correlated(table("io-time/times"))
+    kept = table("io-time/correlations")
+    assert_frame_equal(again.with_columns(pl.col("policies").cast(pl.Int64)), kept)
+    assert (kept["rank_correlation_cost_of_1"] > 0).all()
+
+
 def test_the_prose_on_credit_clock_says_what_its_tables_say() -> None:
     page = (ROOT / "experiments/credit-clock.md").read_text(encoding="utf-8")
     counts = {
