@@ -313,7 +313,7 @@ def change(
         of: The kernel.
         against: The other.
         column: What is compared.
-        papers_memory: Whether the cases are those of the paper's memory, or the others; all if
+        papers_memory: Whether the cases are those of the paper's memory, or the others. All if
             ``None``.
         per_page: What a page that is read and one that is written take of it, if not as in the
             cells.
