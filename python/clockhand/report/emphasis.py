@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from clockhand.report.appearance import is_muted
 from clockhand.report.words import unique
 from clockhand.study.selections import MOST_HIGHLIGHTED, matching
 
@@ -43,7 +44,7 @@ def in_figure(
 ) -> list[str]:
     """Return the series that one figure emphasises: by what differs there.
 
-    Those are the ones that every figure names, the best three of the others, and the worst.
+    Those are the ones that every figure names, the best three that can run, and the worst.
 
     Args:
         heights: The mean height of each line, in the order of the legend.
@@ -51,8 +52,8 @@ def in_figure(
         most_is_best: Whether more is better.
     """
     ranked = sorted(heights, key=heights.__getitem__, reverse=most_is_best)
-    others = [name for name in ranked if name not in always]
-    return _chosen(list(heights), [*always, *others[:BEST], *ranked[-1:]])
+    can_run = [name for name in ranked if not is_muted(name)]
+    return _chosen(list(heights), [*always, *can_run[:BEST], *ranked[-1:]])
 
 
 def _chosen(series: Sequence[str], wanted: Iterable[str]) -> list[str]:

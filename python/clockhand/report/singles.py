@@ -100,10 +100,9 @@ def singles(measured: Sequence[Measured]) -> Singles:
     size = percent(at) if compared.sizes.field == "share" else f"{at:,.6g}"
     if compared.sizes.field.endswith("_mib"):
         size = size_text(at * (1 << 20))
-    caption = (
-        f"{compared.sizes.title}: {size}. Bars begin at 0, and each column has a scale of its own; "
-        "the best is bold."
-    )
+    caption = f"{compared.sizes.title}: {size}."
+    if len(rows) > 1:
+        caption += " Bars begin at 0, and each column has a scale of its own; the best is bold."
     if any(amount.is_cut for row in rows for amount in row.amounts):
         caption += " A bar with ► is longer than is shown."
     titles = [measure.title for _, measure in measured]
@@ -136,7 +135,7 @@ def _column(
             high = record.get(f"{measure.field}_high")
             if high is not None:
                 errors.setdefault(record["policy"], high - record[measure.field])
-    edge = 0.0 if is_repeated else bar_edge(compared, measure)
+    edge = 0.0 if is_repeated or len(order) == 1 else bar_edge(compared, measure)
     can_run = [value for name, value in values.items() if not is_muted(name)]
     best = (max if measure.most_is_best else min)(can_run, default=None)
     # What most have in common is no distinction.

@@ -136,6 +136,9 @@ def _title(parts: Sequence[SectionPart], leading: Sequence[Overview]) -> str:
         return parts[0].found.lead.rstrip(".")
     inputs = _inputs(parts, per=max(1, len(leading)) if _are_of_devices(leading) else 1)
     ahead = [entry for summed in leading for entry in summed.entries if not entry.note]
+    policies = {policy for part in parts for policy in part.section.policies}
+    if len(policies) == 1:
+        return f"Only {policies.pop()} was run, on {inputs}"
     if not leading or not ahead or not leading[0].unit.endswith("CLOCK"):
         return f"Memory-replacement policies compared on {inputs}"
     if not _are_of_devices(leading):
