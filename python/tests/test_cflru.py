@@ -12,6 +12,7 @@ import pytest
 import clockhand
 from clockhand import UsageError
 from clockhand.reproduce import Claim, Verdict, judge, read_paper_experiment, reproduce
+from clockhand.reproduce.figures import kernel_bars
 from clockhand.reproduce.judge import NotTestableError
 from clockhand.reproduce.measures.cflru import KERNELS, WINDOWS, hits_in_working_region
 from clockhand.reproduce.packaged import packaged_content
@@ -354,3 +355,21 @@ def test_a_controller_is_a_reading_of_the_window_that_adapts() -> None:
     assert claim.statement == "swap-dynamic" and "100 references" in claim.reading
     assert claim.verdict is Verdict.REPRODUCED and "-23.1 %" in claim.found
     assert {other.verdict for other in others} == {Verdict.UNTESTABLE}
+
+
+def test_bars_are_what_kernels_read_and_write() -> None:
+    rows = [
+        {"trace": "t", "workload": "gcc", "frames": 4096, "policy": policy, "read_ahead": ahead,
+         "read_ios": reads, "write_ios": 10}
+        for (policy, ahead), reads in zip(KERNELS.values(), (100, 80, 70, 60), strict=True)
+    ]  # fmt: skip
+    panel = {
+        "title": "t", "x": "kernel", "y": "pages", "ahead": "file:3-31", "without": "none",
+        "bars": {"read": [1, 0], "energy": [2.0, 10.0]},
+    }  # fmt: skip
+    [(trace, [lines])] = kernel_bars([panel], pl.DataFrame(rows))
+    assert trace == "t" and lines.is_bars
+    bars = {(it["series"], it["at"]): it["y"] for it in lines.records}
+    assert bars["read", "plain"] == 100 and bars["energy", "dynamic"] == 220
+    [(_, [over])] = kernel_bars([{**panel, "relative": True}], pl.DataFrame(rows))
+    assert {it["y"] for it in over.records if it["at"] == "plain"} == {1.0}

@@ -13,7 +13,7 @@ import polars as pl
 
 from clockhand.report.words import byte_text, number_text, time_unit
 from clockhand.reproduce.measured import Measured
-from clockhand.reproduce.measures.cflru import KERNELS, replaced
+from clockhand.reproduce.measures.cflru import KERNELS, PAPERS_FRAMES, kernels_of, replaced
 from clockhand.reproduce.measures.clock_dnv import per_run
 from clockhand.study.policies import BASELINE
 from clockhand.study.records import Fields, Record
@@ -33,7 +33,8 @@ Records = list[Fields]
 
 @dataclass(frozen=True)
 class Lines:
-    """One panel: lines over memory, over time, or over sizes each of which doubles the last."""
+    """One panel: lines over memory, over time, or over sizes each of which doubles the last; or
+    bars, side by side for each text at which they are."""
 
     title: str
     caption: str
@@ -43,6 +44,7 @@ class Lines:
     records: Records
     is_logarithmic: bool
     doubles_x: bool = False
+    is_bars: bool = False
 
 
 Figure = Iterator[tuple[str, list[Lines]]]
@@ -57,7 +59,7 @@ def _lines(panel: Panel, series: Iterable[str], records: Records, **own: str) ->
     return Lines(
         said["title"], said.get("caption", ""), said["x"], said["y"], (*names, *series),
         [*printed, *records],
-        said.get("logarithmic", False), said.get("doubles_x", False),
+        said.get("logarithmic", False), said.get("doubles_x", False), "bars" in said,
     )  # fmt: skip
 
 
@@ -156,6 +158,33 @@ def windows(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
 def costs(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
     """Weighted counts of policies over those of LRU."""
     yield from _relative(panels, rows.with_columns(pl.col("policy").alias("series")))
+
+
+def kernel_bars(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
+    """What the paper's four kernels read and write in its memory, a bar for each of ``bars``.
+
+    A bar says what a page that is read and one that is written add to it. With ``relative`` it is a
+    share of plain Linux's.
+    """
+    for trace, of_trace in _each_trace(rows.filter(pl.col("frames") == PAPERS_FRAMES)):
+        cells = {(row["policy"], row["read_ahead"]): row for row in of_trace.to_dicts()}
+        lines = []
+        for panel in panels:
+            kernels = kernels_of(panel["ahead"], panel["without"])
+            records = []
+            for bar, (read, write) in panel["bars"].items():
+                counts = {
+                    name: read * cells[key]["read_ios"] + write * cells[key]["write_ios"]
+                    for name, key in kernels.items()
+                }
+                whole = counts["plain"] if panel.get("relative") else 1
+                records += [
+                    {"series": bar, "x": x, "y": count / whole, "at": name}
+                    for x, (name, count) in enumerate(counts.items())
+                    if whole
+                ]
+            lines.append(_lines(panel, panel["bars"], records))
+        yield trace, lines
 
 
 def kernels(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
@@ -286,6 +315,7 @@ FIGURES: Mapping[str, Callable[..., Figure]] = {
         buffers,
         caches,
         costs,
+        kernel_bars,
         kernels,
         latencies,
         mobile,

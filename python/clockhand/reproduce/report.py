@@ -31,7 +31,11 @@ def render_reproduction(made: Reproduction) -> str:
     """Return a reproduction as HTML text."""
     report, results = packaged_content(made.paper, "report.toml"), made.results
     page = report["page"]
-    parts = [_part(figure, report, results) for figure in report["figure"]]
+    parts = [
+        _part(figure, report, results)
+        for figure in report["figure"]
+        if any(name in results for name in figure["of"])
+    ]
     traces = sum(results[of]["trace"].n_unique() for of in page["traces_of"] if of in results)
     title = title_of(page["paper"], made.claims, traces)
     return template(PAGE_TEMPLATE).render(
@@ -176,13 +180,22 @@ def _chart(lines: Lines, identity: str, looks: Sequence[tuple[str, tuple[int, ..
         alt.Tooltip("y:Q", title=lines.y_title, format=",.4~r"),
     ]
     color = alt.Color("series:N", scale=colors, legend=None)
+    if lines.is_bars:
+        at = alt.X("at:N", title=None, sort=None, axis=alt.Axis(labelAngle=0))
+        beside = alt.XOffset("series:N", sort=list(lines.series))
+        bars = base.mark_bar().encode(x=at, y=y, xOffset=beside, color=color, tooltip=tooltip)
+        return _drawn([bars], lines)
     line = base.mark_line(strokeWidth=1.6, clip=True).encode(
         x=x, y=y, color=color, strokeDash=alt.StrokeDash("series:N", scale=dashes, legend=None)
     )
     point = base.mark_point(filled=True, size=10, clip=True).encode(
         x=x, y=y, color=color, tooltip=tooltip
     )
-    figure = alt.LayerChart(layer=[line, point], data=alt.NamedData(name=ROWS)).properties(
+    return _drawn([line, point], lines)
+
+
+def _drawn(layers: list[alt.Chart], lines: Lines) -> Spec:
+    figure = alt.LayerChart(layer=layers, data=alt.NamedData(name=ROWS)).properties(
         width="container",
         height=PANEL_HEIGHT,
         autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
