@@ -13,7 +13,7 @@ from typing import Any
 
 from clockhand import _engine
 from clockhand.study.errors import ClockhandError, UsageError, option
-from clockhand.sweep.task import Computed, Part, Task, compute
+from clockhand.sweep.task import Computed, Share, Task, compute
 
 LOCAL = "local:"
 MOST_LOCAL_WORKERS = 256
@@ -167,7 +167,7 @@ def _placed(
         parts = max(1, min(number, wanted))
         for part in range(parts):
             home = homes[part % share : part % share + 1]
-            yield replace(task, part=Part(part, parts)), home
+            yield replace(task, part=Share(part, parts)), home
 
 
 def _submitted(client: Any, task: Task, homes: list[str]) -> Any:

@@ -90,7 +90,7 @@ def _source(
 
 
 @dataclass(frozen=True)
-class Part:
+class Share:
     """A share of what a task lacks: its cells in the order of its rows are cut into equal parts.
 
     Attributes:
@@ -136,7 +136,7 @@ class Task:
     kept: frozenset[Key] = frozenset()
     scratch: str | None = None
     read_for: tuple[Options, ...] = ()
-    part: Part | None = None
+    part: Share | None = None
     memory_limit: str | None = None
 
     @property

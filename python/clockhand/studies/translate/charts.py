@@ -41,7 +41,7 @@ DATA = "data access"
 
 
 @dataclass(frozen=True)
-class Panel:
+class Graph:
     """One figure: lines over ``x``, or bars stacked of its series.
 
     ``records`` have ``series``, ``x`` (a number, or a text in the order of ``order``) and ``y``.
@@ -59,7 +59,7 @@ class Panel:
     records: list[Fields]
 
 
-def panels(rows: pl.DataFrame) -> list[Panel]:
+def panels(rows: pl.DataFrame) -> list[Graph]:
     """Return the figures of the rows of one trace and policy, those that have something to show."""
     cells = rows.drop_nulls("amat_ns")
     if cells.is_empty():
@@ -96,12 +96,12 @@ def _line(series: str, x: object, y: float) -> Fields:
     return {"series": printable(series), "x": x, "y": y}
 
 
-def _hit_rate_by_entries(rows: pl.DataFrame, first: Fields) -> Panel:
+def _hit_rate_by_entries(rows: pl.DataFrame, first: Fields) -> Graph:
     records = [
         _line(_kind(row) + byte_text(row["page_bytes"]), row["tlb_entries"], row["tlb_hit_ratio"])
         for row in rows.unique(["page_bytes", "tlb"], keep="first", maintain_order=True).to_dicts()
     ]
-    return Panel(
+    return Graph(
         "tlb-hit-rate-entries", "TLB hit rate and entries",
         f"{_at(first, tlb=False)} A line for each page size.",
         "Entries of the TLB", "TLB hit rate", ".0%", unique(record["series"] for record in records),
@@ -122,13 +122,13 @@ def _sizes(rows: pl.DataFrame) -> list[str]:
     return [byte_text(size) for size in sorted(rows["page_bytes"].unique())]
 
 
-def _hit_rate_by_page(rows: pl.DataFrame, first: Fields) -> Panel:
+def _hit_rate_by_page(rows: pl.DataFrame, first: Fields) -> Graph:
     cells = rows.unique(["page_bytes", "tlb", "tlb2"], keep="first", maintain_order=True)
     records = [
         _line(tlb_text(row["tlb"], row["tlb2"]), byte_text(row["page_bytes"]), row["tlb_hit_ratio"])
         for row in cells.to_dicts()
     ]
-    return Panel(
+    return Graph(
         "tlb-hit-rate-page-size", "TLB hit rate and page size",
         f"{_at(first, tlb=False)} A line for each TLB.",
         "Page size", "TLB hit rate", ".0%", unique(record["series"] for record in records),
@@ -136,7 +136,7 @@ def _hit_rate_by_page(rows: pl.DataFrame, first: Fields) -> Panel:
     )  # fmt: skip
 
 
-def _fault_rate_by_page(rows: pl.DataFrame) -> Panel:
+def _fault_rate_by_page(rows: pl.DataFrame) -> Graph:
     cells = rows.unique(["page_bytes", "memory"], keep="first", maintain_order=True)
     records = [
         _line(
@@ -149,14 +149,14 @@ def _fault_rate_by_page(rows: pl.DataFrame) -> Panel:
     caption = "A line for each memory size."
     if cells["memory"].n_unique() == 1:
         caption = _at(cells.row(0, named=True), tlb=False)
-    return Panel(
+    return Graph(
         "page-fault-rate-page-size", "Page fault rate and page size", caption,
         "Page size", "Page faults per reference", ".2~%",
         unique(record["series"] for record in records), _sizes(rows), False, records,
     )  # fmt: skip
 
 
-def _times_by_page(rows: pl.DataFrame, number: int) -> Panel:
+def _times_by_page(rows: pl.DataFrame, number: int) -> Graph:
     first = rows.row(0, named=True)
     records = []
     for row in rows.unique("page_bytes", keep="first", maintain_order=True).to_dicts():
@@ -164,7 +164,7 @@ def _times_by_page(rows: pl.DataFrame, number: int) -> Panel:
         records.append(_line(DATA, size, row["t_data_ns"]))
         records.append(_line(ADDRESS, size, row["t_addr_ns"]))
     where = storage_text(first["storage_ratio"], first["device"])
-    return Panel(
+    return Graph(
         f"access-time-{number}", f"Access time, {where}",
         f"{_at(first, tlb=True)} Lower is better.",
         "Page size", "Mean time of a reference (ns)", ",~r", [DATA, ADDRESS], _sizes(rows), True,
@@ -172,12 +172,12 @@ def _times_by_page(rows: pl.DataFrame, number: int) -> Panel:
     )  # fmt: skip
 
 
-def looks(panel: Panel, theme: Theme) -> list[Mark]:
+def looks(panel: Graph, theme: Theme) -> list[Mark]:
     """Return the look of each series of a figure."""
     return lines_of(panel.series, theme)
 
 
-def panel_chart(panel: Panel, identity: str, canvas: Canvas, label: str) -> Spec:
+def panel_chart(panel: Graph, identity: str, canvas: Canvas, label: str) -> Spec:
     """Draw a figure, as a picture or from the page's records of this identity."""
     marked = looks(panel, canvas.theme)
     base = alt.Chart()
@@ -206,7 +206,7 @@ def panel_chart(panel: Panel, identity: str, canvas: Canvas, label: str) -> Spec
     )
 
 
-def _totals(panel: Panel) -> dict[object, float]:
+def _totals(panel: Graph) -> dict[object, float]:
     """Return the height of each bar."""
     totals: dict[object, float] = {}
     for record in panel.records:
@@ -214,13 +214,13 @@ def _totals(panel: Panel) -> dict[object, float]:
     return totals
 
 
-def _edge(panel: Panel) -> float:
+def _edge(panel: Graph) -> float:
     """Return where bars are cut, so that the least of them can be distinguished."""
     heights = _totals(panel).values()
     return min(max(heights), OUTLIER * min(heights)) * 1.12
 
 
-def _marked(panel: Panel, canvas: Canvas) -> list[Spec]:
+def _marked(panel: Graph, canvas: Canvas) -> list[Spec]:
     """Return the word *best* above the least bar, and the values of those that are cut."""
     if not panel.is_stacked:
         return []
@@ -249,7 +249,7 @@ def _memory(text: str) -> str:
     return printable(text).replace("%", "\u00a0%")
 
 
-def panel_records(panel: Panel, identity: str) -> list[Fields]:
+def panel_records(panel: Graph, identity: str) -> list[Fields]:
     """Return the records of a figure, with its identity and the rank of each series."""
     return [
         {**record, "figure": identity, "rank": panel.series.index(record["series"])}
@@ -257,7 +257,7 @@ def panel_records(panel: Panel, identity: str) -> list[Fields]:
     ]
 
 
-def _x(panel: Panel) -> alt.X:
+def _x(panel: Graph) -> alt.X:
     if panel.order is not None:
         axis = alt.Axis(labelAngle=0, grid=False, labelOverlap="greedy")
         return alt.X("x:N", title=panel.x_title, sort=panel.order, axis=axis)
@@ -270,7 +270,7 @@ def _x(panel: Panel) -> alt.X:
     return alt.X("x:Q", title=panel.x_title, scale=scale, axis=axis)
 
 
-def _y(panel: Panel) -> alt.Y:
+def _y(panel: Graph) -> alt.Y:
     axis = alt.Axis(format=panel.y_format, tickCount=5)
     if panel.is_stacked:
         axis = alt.Axis(labelExpr=label_expression(Kind.NUMBER), tickCount=5)
@@ -282,7 +282,7 @@ def _y(panel: Panel) -> alt.Y:
     return alt.Y("y:Q", title=panel.y_title, axis=axis, scale=scale, stack=stack)
 
 
-def _tooltip(panel: Panel) -> list[alt.Tooltip]:
+def _tooltip(panel: Graph) -> list[alt.Tooltip]:
     exact = ",.1f" if panel.is_stacked else ".3%"
     kind = "N" if panel.order is not None else "Q"
     return [
@@ -292,7 +292,7 @@ def _tooltip(panel: Panel) -> list[alt.Tooltip]:
     ]
 
 
-def _color(panel: Panel, marked: Sequence[Mark], canvas: Canvas) -> alt.Color:
+def _color(panel: Graph, marked: Sequence[Mark], canvas: Canvas) -> alt.Color:
     colors = [mark.color for mark in marked]
     scale = alt.Scale(domain=panel.series, range=colors)
     legend = None if canvas.on_page else alt.Legend(title=None, labelLimit=260)

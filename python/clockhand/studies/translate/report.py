@@ -12,7 +12,7 @@ from clockhand.report.table import table_without_filter
 from clockhand.report.words import free_slug, unique
 from clockhand.studies.translate.charts import (
     OVER_TIME,
-    Panel,
+    Graph,
     looks,
     panel_chart,
     panel_records,
@@ -56,7 +56,7 @@ class _Section:
     slug: str
     label: str
     summary: str
-    panels: list[Panel]
+    panels: list[Graph]
 
 
 def render(
