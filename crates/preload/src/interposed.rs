@@ -11,6 +11,7 @@ mod forks;
 mod libraries;
 mod mappings;
 mod moves;
+mod next;
 mod processors;
 mod system_calls;
 mod threads;

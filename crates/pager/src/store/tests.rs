@@ -2,6 +2,7 @@
 
 mod compressed;
 mod faulty;
+mod full;
 mod model;
 mod swap_file;
 

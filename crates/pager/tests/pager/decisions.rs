@@ -1,13 +1,12 @@
 //! Every bit-driven policy on a model of memory: the pager's events are those of the slow twin under mapped bits, and the
 //! program finds what it wrote.
 
-use std::io;
+mod disturbances;
+
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use clockhand_pager::store::{
-    FaultScript, FaultyStore, PageAddress, Slot, Store, WriteFault, WriteTicket,
-};
+use clockhand_pager::store::{FaultScript, FaultyStore, Store};
 use clockhand_pager::{
     Bits, Event, InitialPages, Pager, PagerError, Parts, PredictorSet, Settings,
 };
@@ -16,6 +15,7 @@ use clockhand_policy::{Op, PageId, Ratio};
 use clockhand_twins::Twin;
 use proptest::prelude::*;
 
+use self::disturbances::{BusyProgram, Mishap, WritesAtTheLastMoment, befall, mishaps};
 use crate::model::{ModelMemory, ModelStore, Source};
 
 /// What the program does.
@@ -157,142 +157,6 @@ struct Program {
     expected: Arc<Mutex<Expected>>,
     /// The slots of its store, for copies that no child has.
     slots: ModelStore,
-}
-
-/// A store in which, whenever it is asked to write, another thread of the program has just written to all pages that it
-/// can write without a fault.
-struct BusyProgram<S> {
-    store: S,
-    memory: ModelMemory,
-    expected: Arc<Mutex<Expected>>,
-}
-
-impl<S> BusyProgram<S> {
-    fn write_where_allowed(&self) {
-        let mut expected = self.expected.lock().expect("no test panics with this lock");
-        for page in (0..PAGES).filter(|&page| self.memory.allows(PageId(page), Op::Write)) {
-            expected.written += 1;
-            expected.contents[page as usize] = expected.written;
-            self.memory.write(PageId(page), expected.written);
-        }
-    }
-}
-
-impl<S: Store> Store for BusyProgram<S> {
-    fn allocate(&mut self, pages: usize, slots: &mut Vec<Slot>) -> io::Result<()> {
-        self.store.allocate(pages, slots)
-    }
-
-    fn release(&mut self, slot: Slot) {
-        self.store.release(slot);
-    }
-
-    fn share(&mut self, slot: Slot) {
-        self.store.share(slot);
-    }
-
-    fn is_shared(&self, slot: Slot) -> bool {
-        self.store.is_shared(slot)
-    }
-
-    unsafe fn read(&mut self, slot: Slot, into: PageAddress) -> io::Result<()> {
-        // SAFETY: as the caller promises.
-        unsafe { self.store.read(slot, into) }
-    }
-
-    unsafe fn begin_read(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<()> {
-        // SAFETY: as the caller promises.
-        let begun = unsafe { self.store.begin_read(pages) };
-        self.write_where_allowed();
-        begun
-    }
-
-    fn has_read(&mut self) -> bool {
-        self.write_where_allowed();
-        self.store.has_read()
-    }
-
-    fn end_read_of(&mut self, slot: Slot) -> bool {
-        self.store.end_read_of(slot)
-    }
-
-    fn end_read(&mut self) -> io::Result<()> {
-        self.store.end_read()
-    }
-
-    unsafe fn start_write(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<WriteTicket> {
-        // SAFETY: as the caller promises.
-        let ticket = unsafe { self.store.start_write(pages) };
-        self.write_where_allowed();
-        ticket
-    }
-
-    fn finished_write(&mut self, wait: bool) -> Option<(WriteTicket, io::Result<()>)> {
-        self.write_where_allowed();
-        self.store.finished_write(wait)
-    }
-
-    fn occupied_bytes(&self) -> u64 {
-        self.store.occupied_bytes()
-    }
-}
-
-/// Another thread of the program, which writes to about every third page at the moment at which it is taken away.
-struct WritesAtTheLastMoment {
-    memory: ModelMemory,
-    expected: Arc<Mutex<Expected>>,
-    state: u64,
-}
-
-impl WritesAtTheLastMoment {
-    fn acts(mut self) -> impl FnMut(PageId) + Send + 'static {
-        move |page| {
-            self.state = self.state.wrapping_mul(6364136223846793005).wrapping_add(1);
-            if (self.state >> 33).is_multiple_of(3) && self.memory.allows(page, Op::Write) {
-                let mut expected = self.expected.lock().expect("no test panics with this lock");
-                expected.written += 1;
-                expected.contents[page.index()] = expected.written;
-                self.memory.write(page, expected.written);
-            }
-        }
-    }
-}
-
-/// What goes wrong in a store, before a step of a program.
-#[derive(Clone, Copy, Debug)]
-enum Mishap {
-    Write(u64, WriteFault),
-    Read(u64),
-    FullStore(u64),
-    HeldWrites,
-    ShownWrites,
-}
-
-fn mishaps() -> impl Strategy<Value = Vec<Option<Mishap>>> {
-    let fault = prop_oneof![
-        Just(WriteFault::Refused),
-        Just(WriteFault::Fails),
-        (1..4usize).prop_map(|pages| WriteFault::Short { pages }),
-    ];
-    let mishap = prop_oneof![
-        30 => Just(None),
-        4 => (1..4u64, fault).prop_map(|(nth, fault)| Some(Mishap::Write(nth, fault))),
-        2 => (1..3u64).prop_map(|nth| Some(Mishap::Read(nth))),
-        1 => (1..4u64).prop_map(|times| Some(Mishap::FullStore(times))),
-        1 => Just(Some(Mishap::HeldWrites)),
-        1 => Just(Some(Mishap::ShownWrites)),
-    ];
-    prop::collection::vec(mishap, 200)
-}
-
-fn befall(script: &FaultScript, mishap: Mishap) {
-    match mishap {
-        Mishap::Write(nth, fault) => script.fail_write(nth, fault),
-        Mishap::Read(nth) => script.fail_read(nth),
-        Mishap::FullStore(times) => script.refuse_allocations(times),
-        Mishap::HeldWrites => script.hold_writes(),
-        Mishap::ShownWrites => script.let_writes_finish(),
-    }
 }
 
 impl Program {

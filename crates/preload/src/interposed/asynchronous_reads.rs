@@ -8,7 +8,8 @@ use core::slice;
 
 use libc::{aiocb, iovec, sigevent};
 
-use super::direct_reads::{Next, bytes_or_error, direct_parts, is_direct};
+use super::direct_reads::{bytes_or_error, direct_parts, is_direct};
+use super::next::Next;
 use crate::attach;
 use crate::system::{self, ErrorNumber, Result, set_errno};
 

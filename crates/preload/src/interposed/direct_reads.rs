@@ -4,15 +4,15 @@
 //!
 //! Asynchronous reads cannot be copied: see `asynchronous_reads`. Direct writes change no memory and are as always.
 
-use core::ffi::{CStr, c_int, c_long, c_void};
+use core::ffi::{c_int, c_long, c_void};
 use core::mem::transmute;
 use core::ptr::copy_nonoverlapping;
 use core::slice;
-use core::sync::atomic::{AtomicUsize, Ordering};
 
 use clockhand_pager_protocol::PAGE_BYTES;
 use libc::{iovec, off_t, size_t, ssize_t};
 
+use super::next::Next;
 use crate::memory;
 use crate::system::{self, Result, set_errno};
 
@@ -261,30 +261,6 @@ pub(super) unsafe fn direct_parts<'a>(
     let parts = unsafe { slice::from_raw_parts(parts, count as usize) };
     let is_direct = |part: &iovec| is_direct(descriptor, part.iov_base as usize, part.iov_len);
     parts.iter().any(is_direct).then_some(parts)
-}
-
-/// A function of the C library that has no other name.
-pub(super) struct Next {
-    name: &'static CStr,
-    /// 0 until it has been looked for.
-    address: AtomicUsize,
-}
-
-impl Next {
-    pub(super) const fn new(name: &'static CStr) -> Next {
-        Next { name, address: AtomicUsize::new(0) }
-    }
-
-    /// 0 if no library has it.
-    pub(super) fn address(&self) -> usize {
-        let mut address = self.address.load(Ordering::Relaxed);
-        if address == 0 {
-            // SAFETY: the name ends with a zero byte.
-            address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) } as usize;
-            self.address.store(address, Ordering::Relaxed);
-        }
-        address
-    }
 }
 
 /// `readv`.

@@ -8,8 +8,9 @@ use core::mem::transmute;
 
 use libc::pid_t;
 
-use super::direct_reads::{Next, bytes_or_error};
+use super::direct_reads::bytes_or_error;
 use super::mappings::zero_or_error;
+use super::next::Next;
 use crate::attach;
 use crate::fork;
 use crate::sentence::Sentence;

@@ -5,7 +5,7 @@ use core::arch::naked_asm;
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::null_mut;
 
-use super::direct_reads::Next;
+use super::next::Next;
 use crate::attach;
 
 /// Where a call goes on, and with which flags.

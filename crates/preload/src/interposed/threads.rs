@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use libc::{pthread_attr_t, pthread_key_t, pthread_t};
 
-use super::direct_reads::Next;
+use super::next::Next;
 use crate::system;
 use crate::{attach, memory};
 

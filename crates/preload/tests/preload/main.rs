@@ -3,4 +3,5 @@
 
 mod programs;
 mod ranges;
+mod sentences;
 mod test_pager;
