@@ -147,3 +147,16 @@ def test_a_static_program_is_refused_before_it_starts(
         f"clockhand: {built}: it is linked statically, so that no library can be preloaded into "
         "it; link it with the C library as a shared one (a Go program: build it with cgo)"
     )
+
+
+@pytest.mark.parametrize("script", ["exec {}", "{}; true"])
+def test_a_static_program_that_another_one_starts_runs_unpaged_and_is_named(
+    clockhand: Clockhand, tmp_path: Path, script: str
+) -> None:
+    built = static_program("c", tmp_path)
+    options = ["--memory", "8MiB", "--swap-in-ram", "--quiet"]
+    command = ["sh", "-c", script.format(built)]
+    run = clockhand("run", "--policy", "clock", *options, "--", *command)
+    assert (run.code, run.out) == (0, b"done\n"), run.err
+    assert run.err.count("is not paged: the library is not loaded into it") == 1, run.err
+    assert "clockhand: static (process " in run.err

@@ -20,13 +20,13 @@ const TIME_TO_LOAD: Duration = Duration::from_millis(300);
 #[derive(Default)]
 pub(crate) struct Unpaged {
     told: Mutex<BTreeSet<String>>,
-    /// Processes whose paged memory has ended, and when.
-    ended: Mutex<Vec<(i32, Instant)>>,
+    /// Processes that may be programs without the library, and since when.
+    suspected: Mutex<Vec<(i32, Instant)>>,
 }
 
 impl Unpaged {
-    fn ended(&self) -> MutexGuard<'_, Vec<(i32, Instant)>> {
-        self.ended.lock().expect("the lock is never poisoned")
+    fn suspected(&self) -> MutexGuard<'_, Vec<(i32, Instant)>> {
+        self.suspected.lock().expect("the lock is never poisoned")
     }
 
     /// Reports on standard error that a program has a heap of its own.
@@ -35,15 +35,27 @@ impl Unpaged {
         self.tell(process, name, why);
     }
 
-    /// The memory of a process has ended. The process may go on, as another program.
-    pub(crate) fn has_ended(&self, process: i32) {
-        self.ended().push((process, Instant::now()));
+    /// A process may be a program without the library: its paged memory has ended, and it goes on as another program.
+    pub(crate) fn suspect(&self, process: i32) {
+        let mut suspected = self.suspected();
+        if suspected.iter().all(|&(known, _)| known != process) {
+            suspected.push((process, Instant::now()));
+        }
     }
 
-    /// Reports on standard error which of these processes have gone on as programs without the library.
-    pub(crate) fn tell_of_replaced(&self, is_paged: impl Fn(i32) -> bool) {
+    /// The same for what a process has started.
+    pub(crate) fn suspect_children_of(&self, process: i32, is_paged: impl Fn(i32) -> bool) {
+        let children = children(Path::new("/proc"), process);
+        children
+            .into_iter()
+            .filter(|&child| !is_paged(child))
+            .for_each(|child| self.suspect(child));
+    }
+
+    /// Reports on standard error which of these processes are programs without the library.
+    pub(crate) fn tell_of_suspected(&self, is_paged: impl Fn(i32) -> bool) {
         let mut due = Vec::new();
-        self.ended().retain(|&(process, when)| {
+        self.suspected().retain(|&(process, when)| {
             let is_due = when.elapsed() >= TIME_TO_LOAD;
             if is_due {
                 due.push(process);
@@ -56,7 +68,7 @@ impl Unpaged {
                 continue;
             }
             if is_loading(&process_folder) {
-                self.has_ended(process);
+                self.suspect(process);
             } else if let Some(name) = without_library(&process_folder) {
                 let why = "is not paged: the library is not loaded into it, because it is linked statically, has rights of \
                            its own, or was started with another LD_PRELOAD";
@@ -72,6 +84,18 @@ impl Unpaged {
             eprintln!("clockhand: {name} (process {process}) {why}");
         }
     }
+}
+
+/// The processes that the threads of a process have started: `folder` is /proc.
+fn children(folder: &Path, process: i32) -> Vec<i32> {
+    let Ok(threads) = fs::read_dir(folder.join(process.to_string()).join("task")) else {
+        return Vec::new();
+    };
+    let lists = threads.flatten().filter_map(|thread| {
+        let list = fs::read_to_string(thread.path().join("children")).ok()?;
+        Some(list.split_whitespace().filter_map(|child| child.parse().ok()).collect::<Vec<_>>())
+    });
+    lists.flatten().collect()
 }
 
 /// Returns whether the loader has not come to the C library yet: on a busy machine that takes as long as anything.
@@ -123,14 +147,30 @@ mod tests {
     }
 
     #[test]
+    fn what_all_threads_of_a_process_have_started_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(children(folder.path(), 7).is_empty());
+        for (thread, list) in [("7", "12 30 "), ("9", ""), ("11", "44 ")] {
+            let thread = folder.path().join("7/task").join(thread);
+            fs::create_dir_all(&thread).unwrap();
+            fs::write(thread.join("children"), list).unwrap();
+        }
+        let mut found = children(folder.path(), 7);
+        found.sort_unstable();
+        assert_eq!(found, [12, 30, 44]);
+    }
+
+    #[test]
     fn a_process_is_looked_at_once_when_it_has_had_time_to_load() {
         let unpaged = Unpaged::default();
-        unpaged.has_ended(i32::MAX);
-        unpaged.tell_of_replaced(|_| panic!("it is too early"));
+        unpaged.suspect(i32::MAX);
+        unpaged.suspect(i32::MAX);
+        assert_eq!(unpaged.suspected().len(), 1);
+        unpaged.tell_of_suspected(|_| panic!("it is too early"));
         let early = Instant::now() - TIME_TO_LOAD;
-        *unpaged.ended() = vec![(i32::MAX, early)];
-        unpaged.tell_of_replaced(|_| true);
-        assert!(unpaged.ended().is_empty());
+        *unpaged.suspected() = vec![(i32::MAX, early)];
+        unpaged.tell_of_suspected(|_| true);
+        assert!(unpaged.suspected().is_empty());
         assert!(unpaged.told.lock().unwrap().is_empty());
     }
 }

@@ -55,6 +55,13 @@ pub(crate) struct Member {
     pub(crate) unpaged_bytes: u64,
 }
 
+impl Member {
+    /// The process, while it has its memory.
+    fn living(&self) -> Option<i32> {
+        self.lifetime.is_none().then_some(self.process)
+    }
+}
+
 impl From<&Member> for PagedProcess {
     fn from(member: &Member) -> Self {
         PagedProcess {
@@ -103,7 +110,7 @@ impl Shared {
     pub(crate) fn leave(&self, memory: usize) {
         if let Some(member) = self.members().get_mut(memory) {
             member.lifetime = Some(member.started.elapsed());
-            self.unpaged.has_ended(member.process);
+            self.unpaged.suspect(member.process);
         }
     }
 
@@ -145,12 +152,17 @@ impl Shared {
         }
     }
 
-    /// Reports on standard error which processes have gone on as programs that are not paged.
+    /// Reports on standard error which processes have gone on as programs that are not paged, or have started such ones.
     pub(super) fn tell_of_unpaged(&self) {
-        self.unpaged.tell_of_replaced(|process| {
-            let is_it = |member: &Member| member.process == process && member.lifetime.is_none();
-            self.members().iter().any(is_it)
-        });
+        let living: Vec<_> = self.members().iter().filter_map(Member::living).collect();
+        for &process in &living {
+            self.unpaged.suspect_children_of(process, |child| living.contains(&child));
+        }
+        // Some may have become members since.
+        let is_paged = |process| {
+            self.members().iter().filter_map(Member::living).any(|living| living == process)
+        };
+        self.unpaged.tell_of_suspected(is_paged);
     }
 
     /// Looks how much memory of the living processes is not paged.
