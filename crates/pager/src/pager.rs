@@ -99,7 +99,7 @@ impl Pager {
         };
         Pager {
             pages,
-            write_back: WriteBack::new(frames.reserve),
+            write_back: WriteBack::new(frames.reserve, frames.read_ahead),
             read_ahead: ReadAhead::new(frames.read_ahead, predictors),
             log: Log::new(parts.events),
             period,
@@ -195,6 +195,7 @@ impl Pager {
     fn miss(&mut self, page: PageId, op: Op, waits: bool) -> Result<(), PagerError> {
         self.pages.discovered.begin_miss(page);
         self.write_back.reap(false, &mut self.pages)?;
+        self.share_kept_frames();
         let reading = self.begin_content(page);
         if let Err(error) = self.make_frames(page) {
             reading.map_or(Ok(()), |reading| reading.abandon(&mut self.pages))?;
@@ -216,6 +217,13 @@ impl Pager {
         self.reference_done(true)?;
         self.pages.discovered.end_miss(page);
         Ok(())
+    }
+
+    /// Lends frames that are kept for pages read ahead, if pages that are to leave come back.
+    fn share_kept_frames(&mut self) {
+        if self.read_ahead.may_lend() {
+            self.read_ahead.lend(self.write_back.choose_held(&self.pages));
+        }
     }
 
     /// Begins to read a page, unless that has begun already; frames are freed while the drive works.
@@ -249,9 +257,13 @@ impl Pager {
                 if self.pages.is_leaving(page) {
                     self.write_back.cancel(page, &mut self.pages);
                 }
+                self.write_back.came_back();
                 self.pages.counts.pages_rescued += 1;
             }
-            Residence::Ahead | Residence::Left | Residence::Refaults => {
+            residence @ (Residence::Ahead | Residence::Left | Residence::Refaults) => {
+                if residence == Residence::Left {
+                    self.write_back.came_back();
+                }
                 self.read_ahead.load(page, &mut self.pages);
             }
             _ => {

@@ -155,6 +155,11 @@ impl Predictors {
         }
     }
 
+    /// There is room for so many pages from now on.
+    pub fn set_capacity(&mut self, capacity: usize) {
+        self.capacity = capacity;
+    }
+
     /// The pages to read with a wanted one.
     pub fn likely_with(&mut self, wanted: Wanted, view: &dyn View) -> Vec<Likely> {
         let mut others = Vec::new();

@@ -86,6 +86,7 @@ impl Pager {
             self.pages.counts.clean_evictions += 1;
         }
         self.pages.memory.commit_eviction();
+        self.write_back.leaves();
         self.log.decided(Event::Eviction { page, is_dirty });
         if refaults {
             self.pages.keep_for_refault(page);

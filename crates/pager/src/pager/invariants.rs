@@ -31,13 +31,15 @@ impl Pager {
         assert_eq!(waiting, residency.number(Residence::Ahead), "a page read ahead waits once");
         // The miss for which a frame was made free may have failed.
         let free = memory.free_frames() as usize;
-        let (reserve, capacity) = (self.write_back.reserve(), self.read_ahead.capacity());
-        assert!(waiting <= capacity + free, "more is read ahead than there is room for");
+        let (frames, borrowed) = self.write_back.frames();
+        assert_eq!(borrowed, self.read_ahead.lent(), "who has a kept frame is not clear");
+        let room = self.read_ahead.capacity() - borrowed;
+        assert!(waiting <= room + free, "more is read ahead than there is room for");
         let evicted = residency.number(Residence::Evicted);
-        assert!(evicted <= reserve + free, "more pages are under way than there are frames");
+        assert!(evicted <= frames + free, "more pages are under way than there are frames");
         let left = residency.number(Residence::Left);
         assert!(
-            left == 0 || evicted + waiting + left <= reserve + capacity,
+            left == 0 || evicted + waiting + left <= frames + room,
             "pages that have left hold frames that others need"
         );
     }

@@ -3,11 +3,14 @@
 //! Prefetched pages are in memory but in no frame of the policy, which does not know of them. An access to one is a
 //! miss that needs no read. [`Predictors`] choose them.
 
+mod in_memory;
+
 use std::collections::VecDeque;
 
-use clockhand_policy::{Frames, PageId};
-use clockhand_prefetch::{Guess, Likely, PredictorSet, Predictors, View, Wanted, Window};
+use clockhand_policy::PageId;
+use clockhand_prefetch::{Guess, Likely, PredictorSet, Predictors, Wanted, Window};
 
+use self::in_memory::InMemory;
 use super::PAGE_BYTES;
 use super::pages::Pages;
 use super::reading::Reading;
@@ -18,8 +21,9 @@ use crate::store::{Page, PageAddress, Slot};
 
 /// Pages that have been read ahead and not been accessed yet. Pages of zeros may be among them.
 pub(super) struct ReadAhead {
-    /// How many pages there may be.
+    /// How many pages there may be, and for how many of them there is no room, since others are there.
     capacity: usize,
+    lent: usize,
     /// The pages, in the order they were read.
     waiting: VecDeque<Waiting>,
     predictors: Predictors,
@@ -46,6 +50,7 @@ impl ReadAhead {
         let capacity = capacity as usize;
         ReadAhead {
             capacity,
+            lent: 0,
             waiting: VecDeque::new(),
             predictors: Predictors::new(predictors, capacity),
             zeros: Default::default(),
@@ -57,6 +62,28 @@ impl ReadAhead {
 
     pub(super) fn capacity(&self) -> usize {
         self.capacity
+    }
+
+    /// The number of frames that it has lent.
+    pub(super) fn lent(&self) -> usize {
+        self.lent
+    }
+
+    /// Returns whether frames may be lent: pages on their way fill those for which they were chosen.
+    pub(super) fn may_lend(&self) -> bool {
+        self.early.is_none() && self.background.is_none()
+    }
+
+    /// Lends frames, and takes back those that it has lent before.
+    pub(super) fn lend(&mut self, lent: usize) {
+        if lent != self.lent {
+            self.lent = lent;
+            self.predictors.set_capacity(self.room());
+        }
+    }
+
+    fn room(&self) -> usize {
+        self.capacity - self.lent
     }
 
     /// The pages that have been read ahead, in the order they were.
@@ -196,8 +223,9 @@ impl ReadAhead {
             return Ok(());
         }
         let (is_upwards, others) = self.zeros_beside(page, pages);
+        let room = self.room();
         let window = &mut self.zeros[usize::from(is_upwards)];
-        let together = window.pages_together(page.0, self.capacity);
+        let together = window.pages_together(page.0, room);
         window.moves(page.0, together);
         let Some(&first) = others.iter().min() else { return Ok(()) };
         self.make_room(others.len(), pages, write_back)?;
@@ -216,7 +244,7 @@ impl ReadAhead {
         let following = (page.0 + 1..pages.number()).map(PageId).take_while(is_untouched);
         let is_upwards = following.clone().next().is_some();
         let window = &self.zeros[usize::from(is_upwards)];
-        let others = window.pages_together(page.0, self.capacity) - 1;
+        let others = window.pages_together(page.0, self.room()) - 1;
         let leading = (0..page.0).rev().map(PageId).take_while(is_untouched);
         let beside = match is_upwards {
             true => following.take(others).collect(),
@@ -240,7 +268,7 @@ impl ReadAhead {
             None => self.zeros_beside(page, pages).1.len(),
         };
         let staying = self.waiting().filter(|&page| !pages.discovered.has(page));
-        let leaving = (staying.clone().count() + others).saturating_sub(self.capacity);
+        let leaving = (staying.clone().count() + others).saturating_sub(self.room());
         let leaving = staying.take(leaving).filter(|page| !due.contains(page)).collect();
         self.look(leaving, pages);
     }
@@ -303,7 +331,7 @@ impl ReadAhead {
         write_back: &mut WriteBack,
     ) -> Result<(), PagerError> {
         let early = self.early.as_ref().map_or(0, Reading::others);
-        while pages.residency.frames_ahead() - early + others > self.capacity {
+        while pages.residency.frames_ahead() - early + others > self.room() {
             let loaded = pages.discovered.begun();
             let Some(page) = self.waiting().find(|&page| Some(page) != loaded) else { break };
             self.drop(page, pages, write_back)?;
@@ -338,47 +366,5 @@ impl ReadAhead {
             self.drop(waiting.page, pages, write_back)?;
         }
         Ok(())
-    }
-}
-
-/// What predictors may look at.
-struct InMemory<'a> {
-    pages: &'a Pages,
-    waiting: &'a VecDeque<Waiting>,
-}
-
-impl View for InMemory<'_> {
-    fn pages(&self) -> u32 {
-        self.pages.number()
-    }
-
-    fn first_address(&self) -> u64 {
-        self.pages.observation.program.first_address()
-    }
-
-    fn peek(&self, first: u64, words: &mut [u64]) {
-        self.pages.observation.program.peek(first, words);
-    }
-
-    fn pages_in_reach(&self) -> Vec<PageId> {
-        let frames = self.pages.memory.resident_frames().into_iter();
-        let loaded = frames.map(|frame| self.pages.memory.frames().page(frame));
-        let waiting = self.waiting.iter().map(|waiting| waiting.page);
-        let mut pages: Vec<_> = loaded.chain(waiting).collect();
-        pages.retain(|&page| self.pages.residency.is_in_file(page));
-        pages.sort_unstable();
-        pages
-    }
-
-    /// A page that is in the swap cache and not in memory is being read; a discovered page that has left again is about to be.
-    fn slot_to_read(&self, page: PageId) -> Option<u32> {
-        let Pages { residency, discovered, .. } = self.pages;
-        let is_absent = residency.of(page) == Residence::Absent && !residency.is_cached(page);
-        let slot = residency.slot(page).filter(|_| is_absent && !discovered.has(page));
-        slot.map(|slot| slot.0)
-    }
-
-    fn page_in(&self, slot: u32) -> Option<PageId> {
-        self.pages.residency.page_in(Slot(slot))
     }
 }

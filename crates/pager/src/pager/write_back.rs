@@ -3,13 +3,15 @@
 //! Dirty pages that are to leave may stay where the program reaches them until there are enough to take them away together.
 
 mod departing;
+mod holding;
 
 use std::io;
 use std::time::{Duration, Instant};
 
 use clockhand_policy::{Frames, PageId};
 
-use self::departing::Departing;
+use self::departing::{Departing, leaving};
+use self::holding::Holding;
 use super::PAGE_BYTES;
 use super::pages::Pages;
 use super::residency::Residence;
@@ -17,14 +19,14 @@ use crate::pace::{Waits, during};
 use crate::parts::{InitialPages, PagerError};
 use crate::store::{PageAddress, Slot, WriteTicket};
 
-/// The most pages in one write.
-const MAX_CLUSTER_PAGES: usize = 256;
+/// The most pages in one write for a forked child.
+const MOST_COPIED_TOGETHER: usize = 256;
 
 /// Pages that were evicted, or are to become clean, and are not yet in the store.
 pub(super) struct WriteBack {
-    /// Frames that are not the policy's: their pages are free, or hold content on its way to the store.
-    reserve: usize,
-    /// Collected, to be written together.
+    /// Frames that are not the policy's: they are free, or hold pages on their way to the store.
+    holding: Holding,
+    /// Collected, to be written together, in the order they were.
     waiting: Vec<PageId>,
     /// Of those that wait and are still where the program reaches them: pages that it had no translation of when they were
     /// to leave.
@@ -43,9 +45,10 @@ pub(super) enum Then {
 }
 
 impl WriteBack {
-    pub(super) fn new(reserve: u32) -> Self {
+    /// With `reserve` frames, and others that it may borrow from pages which are read ahead.
+    pub(super) fn new(reserve: u32, lendable: u32) -> Self {
         WriteBack {
-            reserve: reserve as usize,
+            holding: Holding::new(reserve as usize, lendable as usize),
             waiting: Vec::new(),
             untouched: Vec::new(),
             under_way: Vec::new(),
@@ -53,9 +56,25 @@ impl WriteBack {
         }
     }
 
-    /// The number of frames that are kept for pages on their way to the store.
-    pub(super) fn reserve(&self) -> usize {
-        self.reserve
+    /// The number of frames for pages on their way to the store, and how many of them are borrowed.
+    pub(super) fn frames(&self) -> (usize, usize) {
+        (self.holding.frames(), self.holding.borrowed())
+    }
+
+    /// Chooses how long pages that are to leave are held. Returns how many frames that borrows.
+    pub(super) fn choose_held(&mut self, pages: &Pages) -> usize {
+        self.holding.choose(pages.residency.number(Residence::Evicted));
+        self.holding.borrowed()
+    }
+
+    /// A page leaves.
+    pub(super) fn leaves(&mut self) {
+        self.holding.leaves();
+    }
+
+    /// A page that was to leave, or has just left, is wanted again.
+    pub(super) fn came_back(&mut self) {
+        self.holding.came_back();
     }
 
     /// The page whose write has failed, and is prepared again.
@@ -80,7 +99,7 @@ impl WriteBack {
     ) -> Result<(), PagerError> {
         if pages.residency.is_present(page) {
             self.enqueue(page, then, pages)?;
-            if self.reserve == 0 {
+            if self.holding.frames() == 0 {
                 self.write_all(pages)?;
             }
         } else {
@@ -102,13 +121,14 @@ impl WriteBack {
         // several together.
         let leaves_later = pages.observation.shows_writes()
             && then == Then::Leaves
-            && self.reserve > 0
+            && self.holding.frames() > 0
             && !pages.residency.is_cached(page);
         if !leaves_later && pages.observation.content_to_write(page, then, &mut pages.residency)? {
             spare(page, pages);
             return Ok(());
         }
-        while self.reserve > 0 && pages.residency.number(Residence::Evicted) >= self.reserve {
+        let frames = self.holding.frames();
+        while frames > 0 && pages.residency.number(Residence::Evicted) >= frames {
             if let Err(error) = self.wait_for_a_departure(pages) {
                 forget_copy(page, pages);
                 return Err(error);
@@ -121,8 +141,8 @@ impl WriteBack {
         if pages.memory.frames().is_untouched(pages.memory.frame_of(page)) {
             self.untouched.push(page);
         }
-        if self.waiting.len() >= self.cluster_pages() {
-            self.start_writes(Departing::Unwanted, pages)?;
+        if self.waiting.len() >= self.holding.held() + self.holding.together() {
+            self.start_writes(Departing::Unwanted, self.holding.held(), pages)?;
             // It has been taken away, and was zeros.
             if !pages.residency.is_in_flight(page) {
                 spare(page, pages);
@@ -163,34 +183,35 @@ impl WriteBack {
         Ok(())
     }
 
-    /// The number of pages that are collected before they are written together.
-    fn cluster_pages(&self) -> usize {
-        self.reserve.div_ceil(2).clamp(1, MAX_CLUSTER_PAGES)
-    }
-
     /// Waits until the evicted pages fit in the reserve again.
     pub(super) fn keep_reserve(&mut self, pages: &mut Pages) -> Result<(), PagerError> {
-        while pages.residency.number(Residence::Evicted) > self.reserve {
+        while pages.residency.number(Residence::Evicted) > self.holding.frames() {
             self.wait_for_a_departure(pages)?;
         }
         Ok(())
     }
 
     fn wait_for_a_departure(&mut self, pages: &mut Pages) -> Result<(), PagerError> {
-        self.start_writes(Departing::Unwanted, pages)?;
+        let held = self.holding.held();
+        self.start_writes(Departing::Unwanted, held, pages)?;
         if self.under_way.is_empty() {
-            self.start_writes(Departing::All, pages)?;
+            let others = self.waiting.len().saturating_sub(self.holding.together());
+            self.start_writes(Departing::All, held.min(others), pages)?;
         }
         self.reap(true, pages)
     }
 
-    /// Starts to write the queued pages, except those that have been changed since: they are in
-    /// memory and dirty again. Pages are written in the order of their addresses, so that neighbours in memory are
-    /// neighbours in the store.
+    /// Starts to write the queued pages but the last `held` ones, except those that have been changed since: they are in
+    /// memory and dirty again.
     ///
     /// Their content does not change before the write has been started: a page in memory is write-protected when it is
     /// queued, and becomes dirty as soon as the protection is lifted.
-    fn start_writes(&mut self, departing: Departing, pages: &mut Pages) -> Result<(), PagerError> {
+    fn start_writes(
+        &mut self,
+        departing: Departing,
+        held: usize,
+        pages: &mut Pages,
+    ) -> Result<(), PagerError> {
         let preparing = self.preparing;
         let is_changed = |page, pages: &Pages| {
             preparing != Some(page)
@@ -198,8 +219,21 @@ impl WriteBack {
                 && pages.memory.frames().is_dirty(pages.memory.frame_of(page))
         };
         self.cancel_all(is_changed, pages);
+        let held = self.waiting.split_off(self.waiting.len().saturating_sub(held));
+        let started = self.start_writes_of_waiting(departing, pages);
+        self.waiting.extend(held);
+        started
+    }
+
+    /// The same for all. They are written in the order of their addresses, so that neighbours in memory are neighbours in
+    /// the store.
+    fn start_writes_of_waiting(
+        &mut self,
+        departing: Departing,
+        pages: &mut Pages,
+    ) -> Result<(), PagerError> {
         if pages.observation.shows_writes() {
-            self.depart(self.leaving(pages), departing, pages)?;
+            self.depart(leaving(&self.waiting, pages), departing, pages)?;
         }
         self.waiting.sort_unstable_by_key(|&page| (pages.is_leaving(page), page));
         let ready = self.waiting.partition_point(|&page| !pages.is_leaving(page));
@@ -267,7 +301,7 @@ impl WriteBack {
 
     /// Writes everything in the queue, and waits for everything under way.
     pub(super) fn write_all(&mut self, pages: &mut Pages) -> Result<(), PagerError> {
-        self.start_writes(Departing::All, pages)?;
+        self.start_writes(Departing::All, 0, pages)?;
         while !self.under_way.is_empty() {
             self.reap(true, pages)?;
         }
@@ -281,7 +315,7 @@ pub(super) fn copy_changed(
     copies: &mut InitialPages,
     pages: &mut Pages,
 ) -> Result<(), PagerError> {
-    for together in changed.chunks(MAX_CLUSTER_PAGES) {
+    for together in changed.chunks(MOST_COPIED_TOGETHER) {
         let failed = |source| written_to(together[0], source);
         let mut slots = Vec::new();
         pages.store.allocate(together.len(), &mut slots).map_err(failed)?;

@@ -64,3 +64,28 @@ fn a_child_has_the_pages_that_left_last() {
     assert!(copies.iter().any(|&(page, _)| page == PageId(0)));
     assert_eq!(reads(&memory, &mut pager, &[0]), (0, 1), "it is still the parent's");
 }
+
+/// Writes pages at random; returns how many misses that were, and how many pages were written to the store.
+fn write_at_random(memory: &ModelMemory, pager: &mut Pager, pages: u32) -> (u64, u64) {
+    let before = pager.counts();
+    let mut random = 1_u32;
+    for turn in 0..4000 {
+        random = random.wrapping_mul(1_103_515_245).wrapping_add(12_345);
+        write(memory, pager, (random >> 8) % pages * APART, turn);
+    }
+    pager.check_invariants();
+    let counts = pager.counts();
+    (counts.misses - before.misses, counts.pages_written - before.pages_written)
+}
+
+/// The policy has room for 40 of 52 pages. The others are held where the program reaches them, and are not written.
+#[test]
+fn pages_that_come_back_have_the_kept_frames() {
+    let source = Source::SensedWrites;
+    let settings = reading_ahead(with_bits(settings("clock", 48, 8), source.bits()), 8);
+    let memory = ModelMemory::new(400 * APART, source);
+    let mut pager = memory.pager(&settings);
+    write_at_random(&memory, &mut pager, 52);
+    assert_eq!(write_at_random(&memory, &mut pager, 52), (0, 0));
+    assert!(memory.present_pages() <= 56);
+}

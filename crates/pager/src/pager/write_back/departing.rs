@@ -16,25 +16,18 @@ pub(super) enum Departing {
 }
 
 impl WriteBack {
-    /// The pages of the queue that are still where the program reaches them, in ascending order.
-    pub(super) fn leaving(&self, pages: &Pages) -> Vec<PageId> {
-        let waiting = self.waiting.iter().copied();
-        let mut leaving: Vec<_> = waiting.filter(|&page| pages.is_leaving(page)).collect();
-        leaving.sort_unstable();
-        leaving
-    }
-
     /// While the store reads, takes away pages that are to leave, a row of neighbours at a time. Half of what is written
-    /// together is left, since the program may want a page again.
+    /// together is left, and what is held: the program may want a page again.
     pub(in crate::pager) fn depart_while_reading(
         &mut self,
         pages: &mut Pages,
     ) -> Result<(), PagerError> {
-        let kept = self.cluster_pages() / 2;
-        if self.waiting.len() <= kept {
+        let kept = self.holding.together() / 2;
+        let old = self.waiting.len().saturating_sub(self.holding.held());
+        if old <= kept {
             return Ok(());
         }
-        let leaving = self.leaving(pages);
+        let leaving = leaving(&self.waiting[..old], pages);
         let mut left = leaving.len();
         for row in rows(&leaving) {
             if left <= kept || pages.store.has_read() {
@@ -108,4 +101,12 @@ impl WriteBack {
         }
         Ok(refaults)
     }
+}
+
+/// Those of the pages that are still where the program reaches them, in ascending order.
+pub(super) fn leaving(waiting: &[PageId], pages: &Pages) -> Vec<PageId> {
+    let waiting = waiting.iter().copied();
+    let mut leaving: Vec<_> = waiting.filter(|&page| pages.is_leaving(page)).collect();
+    leaving.sort_unstable();
+    leaving
 }
