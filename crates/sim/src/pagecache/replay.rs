@@ -22,7 +22,7 @@ use super::swap_slots::SwapSlots;
 use crate::chunk::chunk_done;
 use crate::error::SimError;
 use crate::intervals::Notes;
-pub(super) use cell::Cell;
+pub(super) use cell::EventCell;
 use clock::Clock;
 use feed::{Feed, op};
 pub(super) use watch::{Fill, Happened, Watch};
@@ -34,7 +34,7 @@ struct Replay<'a, P, T, W> {
     memory: Memory<P>,
     feed: T,
     watch: W,
-    cell: Cell<'a>,
+    cell: EventCell<'a>,
     counts: PageCacheCounts,
     /// None in a trace without files.
     dirty_files: Option<DirtyFiles>,

@@ -10,7 +10,7 @@ use clockhand_trace::{EventView, EventViewBuilder, ObjectKind, TraceInput};
 
 use super::future::Future;
 use super::log::LoggedPages;
-use super::replay::Cell;
+use super::replay::EventCell;
 use super::{FlushUnit, PageCacheCounts, PageCacheExperiment, PageCacheOptions, PageCacheRow};
 use crate::contestant::{Contestant, kind_word};
 use crate::error::SimError;
@@ -206,7 +206,7 @@ impl PageCacheStudy<'_> {
         };
         let PreparedEvents { trace, view, cuts, .. } = prepared;
         let options = self.experiment.options;
-        let cell = Cell { view, future, frames, options, cuts, progress };
+        let cell = EventCell { view, future, frames, options, cuts, progress };
         let noted = match &self.experiment.io_log {
             None => cell.replay(&resolved)?,
             Some(path) => {
@@ -245,7 +245,7 @@ impl PageCacheStudy<'_> {
         policy_resolved: String,
         (part, counts): (&Part<'_>, &PageCacheCounts),
     ) -> PageCacheRow {
-        let PageCacheStudy { experiment, devices, .. } = self;
+        let devices = &self.devices;
         let trace = part.trace;
         let misses = counts.read_misses + counts.write_misses;
         let anonymous = (&devices.anonymous.page_cost, counts.anon_read_ios, counts.anon_write_ios);
@@ -263,8 +263,6 @@ impl PageCacheStudy<'_> {
             policy: policy.written().to_owned(),
             kind: kind_word(policy.entry().kind),
             frames: frames.into(),
-            page_bytes: experiment.page_bytes,
-            device: devices.anonymous_name.to_owned(),
             references: part.references,
             read_references: part.read_references,
             write_references: part.write_references,
@@ -295,22 +293,32 @@ impl PageCacheStudy<'_> {
             dirty_pages_peak: counts.dirty_pages_peak,
             dirty_pages_mean: part.share(counts.dirty_pages_sum),
             dirty_age_max: self.age(view, counts.dirty_age_max),
-            file_device: devices.file_name.to_owned(),
             policy_resolved,
-            device_resolved: devices.anonymous.device.resolved(),
-            file_device_resolved: devices.file.device.resolved(),
             hit_ratio: part.share(part.references - misses),
             footprint_pages: view.footprint_pages().into(),
             memory_share: f64::from(frames) / f64::from(view.footprint_pages()),
             write_backs: counts.early_write_backs,
             potential_erases: has_erases.then(|| counts.write_ios()),
+            reclaims: counts.reclaims,
+            scanned_pages: counts.scanned_pages,
+            skipped_requests: trace.report.skipped_records,
+            ..self.row_of_settings()
+        }
+    }
+
+    /// What rows have of the experiment.
+    fn row_of_settings(&self) -> PageCacheRow {
+        let PageCacheStudy { experiment, devices, .. } = self;
+        PageCacheRow {
+            device: devices.anonymous_name.to_owned(),
+            file_device: devices.file_name.to_owned(),
+            device_resolved: devices.anonymous.device.resolved(),
+            file_device_resolved: devices.file.device.resolved(),
+            page_bytes: experiment.page_bytes,
             first_touch: experiment.options.first_touch.name(),
             zero_clean: experiment.options.zero_clean.name(),
             flusher: experiment.options.flusher.map(|flusher| flusher.written()),
             read_ahead: experiment.options.read_ahead.written(),
-            reclaims: counts.reclaims,
-            scanned_pages: counts.scanned_pages,
-            skipped_requests: trace.report.skipped_records,
             ..PageCacheRow::default()
         }
     }

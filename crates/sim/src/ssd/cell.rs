@@ -65,7 +65,7 @@ impl Observer for Unobserved {
 }
 
 /// A run of one buffer, before the buffer is known in its type.
-pub(super) struct Cell<'a, O> {
+pub(super) struct CountedCell<'a, O> {
     pub(super) trace: &'a Placed,
     /// The drive as the user wrote it.
     pub(super) ssd: &'a str,
@@ -87,14 +87,14 @@ pub(super) struct Finished {
     pub(super) noted: Noted<SsdCounts>,
 }
 
-impl<O: Observer> catalog::Visitor for Cell<'_, O> {
+impl<O: Observer> catalog::Visitor for CountedCell<'_, O> {
     type Output = Result<Finished, SimError>;
 
     fn visit<B: WriteBuffer + 'static>(self, buffer: B) -> Self::Output {
-        let Cell { trace, ssd, drive, drain, repeat, cuts, progress, observer } = self;
+        let CountedCell { trace, ssd, drive, drain, repeat, cuts, progress, observer } = self;
         let course = Course::new(repeat, drive.capacity().logical_pages);
         let below = Counting { drive: QueuedDrive::new(drive), observer };
-        let mut run = Run { buffered: Buffered::new(buffer), below, course };
+        let mut run = CountedRun { buffered: Buffered::new(buffer), below, course };
         let mut notes = Notes::at(cuts);
         loop {
             run.repetition(trace, ssd, &mut notes, progress)?;
@@ -105,7 +105,7 @@ impl<O: Observer> catalog::Visitor for Cell<'_, O> {
         if drain {
             run.buffered.serve(Request::Drain, &mut run.below);
         }
-        let Run { buffered, below, course } = run;
+        let CountedRun { buffered, below, course } = run;
         let drive = below.drive.finish();
         Ok(finish(buffered, drive, course, trace, notes))
     }
@@ -151,13 +151,13 @@ impl<O: Observer> Below for Counting<'_, O> {
     }
 }
 
-struct Run<'a, B, O> {
+struct CountedRun<'a, B, O> {
     buffered: Buffered<B>,
     below: Counting<'a, O>,
     course: Course,
 }
 
-impl<B: WriteBuffer, O: Observer> Run<'_, B, O> {
+impl<B: WriteBuffer, O: Observer> CountedRun<'_, B, O> {
     fn repetition(
         &mut self,
         trace: &Placed,

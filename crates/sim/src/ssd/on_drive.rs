@@ -5,7 +5,7 @@ use clockhand_policy::buffer::catalog::{BufferSpec, ResolvedBuffer};
 use clockhand_policy::buffer::{BufferSize, PagesPerBlock};
 
 use super::aged_ssd::AgedSsd;
-use super::cell::{Cell, Finished, Unobserved};
+use super::cell::{CountedCell, Finished, Unobserved};
 use super::experiment::buffer_total;
 use super::life::Life;
 use super::log::LoggedDrive;
@@ -41,12 +41,12 @@ impl OnDrive<'_> {
         let ssd = &self.ssd.written;
         let Some(path) = &self.experiment.io_log else {
             let observer = &mut Unobserved;
-            let run = Cell { trace, ssd, drive, drain, repeat, cuts, progress, observer };
+            let run = CountedCell { trace, ssd, drive, drain, repeat, cuts, progress, observer };
             return cell.resolved.build(run);
         };
         let mut log = LoggedDrive::create(path, drive.capacity().page_bytes, self.list)?;
         let observer = &mut log;
-        let run = Cell { trace, ssd, drive, drain, repeat, cuts, progress, observer };
+        let run = CountedCell { trace, ssd, drive, drain, repeat, cuts, progress, observer };
         let finished = cell.resolved.build(run)?;
         log.finish()?;
         Ok(finished)

@@ -114,7 +114,8 @@ impl catalog::Visitor for TimedCell<'_> {
         if records {
             timed.record_operations();
         }
-        let mut run = Run::new(Buffered::new(buffer), trace, arrivals, course, &wanted, progress);
+        let mut run =
+            TimedRun::new(Buffered::new(buffer), trace, arrivals, course, &wanted, progress);
         let timing = timed.run(arrivals.arrivals(), &mut run).map_err(|error| match error {
             TimedError::Workload(error) => error,
             TimedError::Stuck { complete } => SimError::Unserved { complete },
@@ -134,7 +135,7 @@ impl catalog::Visitor for TimedCell<'_> {
     }
 }
 
-struct Run<'a, B> {
+struct TimedRun<'a, B> {
     buffered: Buffered<B>,
     trace: &'a Placed,
     arrivals: &'a ArrivalTimes,
@@ -162,7 +163,7 @@ struct Run<'a, B> {
     latencies: LatencyRows,
 }
 
-impl<'a, B: WriteBuffer> Run<'a, B> {
+impl<'a, B: WriteBuffer> TimedRun<'a, B> {
     fn new(
         buffered: Buffered<B>,
         trace: &'a Placed,
@@ -172,7 +173,7 @@ impl<'a, B: WriteBuffer> Run<'a, B> {
         progress: &'a Progress,
     ) -> Self {
         let per_repetition = requests::count(trace);
-        Run {
+        TimedRun {
             buffered,
             trace,
             arrivals,
@@ -301,7 +302,7 @@ impl<'a, B: WriteBuffer> Run<'a, B> {
     }
 }
 
-impl<B: WriteBuffer> Workload for Run<'_, B> {
+impl<B: WriteBuffer> Workload for TimedRun<'_, B> {
     type Error = SimError;
 
     fn request(&mut self, index: u64) -> Option<Asked> {

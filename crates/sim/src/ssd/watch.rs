@@ -12,7 +12,7 @@ use clockhand_quantity::{Text, option};
 use serde::Serialize;
 
 use super::aged_ssd::AgedSsd;
-use super::cell::{Cell, Observer};
+use super::cell::{CountedCell, Observer};
 use super::placement::{Placed, PlacedCommand};
 use super::{BufferOnDrive, OnDrives, SsdExperiment, SsdRow, SsdStudy};
 use crate::error::SimError;
@@ -244,7 +244,7 @@ fn course(
     let observer = &mut recording;
     let ssd = &on.ssd.written;
     let cuts = Cuts::NONE;
-    let cell_of_run = Cell { trace, ssd, drive, drain, repeat, cuts, progress, observer };
+    let cell_of_run = CountedCell { trace, ssd, drive, drain, repeat, cuts, progress, observer };
     let finished = cell.resolved.build(cell_of_run)?;
     let description = cell.spec.entry().description;
     let course = BufferCourse {

@@ -21,7 +21,7 @@ use crate::pagecache::swap_slots::SwapSlots;
 
 /// One cell: a trace, the future for offline policies, and how to replay.
 #[derive(Clone, Copy)]
-pub(in crate::pagecache) struct Cell<'a> {
+pub(in crate::pagecache) struct EventCell<'a> {
     pub view: &'a EventView,
     pub future: Option<&'a Future>,
     pub frames: u32,
@@ -31,7 +31,7 @@ pub(in crate::pagecache) struct Cell<'a> {
     pub progress: &'a Progress,
 }
 
-impl Cell<'_> {
+impl EventCell<'_> {
     /// Replays the trace under `policy`.
     pub(in crate::pagecache) fn replay(
         self,
@@ -40,7 +40,7 @@ impl Cell<'_> {
         self.watched(policy, Unwatched).map(|(noted, Unwatched)| noted)
     }
 
-    /// As [`Cell::replay`], and shows every step. More frames than pages change nothing, so that a cell costs no more memory
+    /// As [`EventCell::replay`], and shows every step. More frames than pages change nothing, so that a cell costs no more memory
     /// than its pages.
     pub(in crate::pagecache) fn watched<W: Watch>(
         self,
@@ -54,7 +54,7 @@ impl Cell<'_> {
 }
 
 struct CellVisitor<'a, W> {
-    cell: Cell<'a>,
+    cell: EventCell<'a>,
     size: Size,
     watch: W,
 }

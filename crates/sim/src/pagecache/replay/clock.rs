@@ -1,6 +1,6 @@
 //! Time, as the flusher and ages count it.
 
-use super::Cell;
+use super::EventCell;
 use crate::pagecache::options::FlushUnit;
 
 /// Where in time the replay is, in the unit of the flusher and of ages.
@@ -18,7 +18,7 @@ pub(super) struct Clock<'a> {
 }
 
 impl<'a> Clock<'a> {
-    pub(super) fn new(cell: &Cell<'a>) -> Self {
+    pub(super) fn new(cell: &EventCell<'a>) -> Self {
         let counts_references =
             cell.options.flusher.is_some_and(|flusher| flusher.unit == FlushUnit::References);
         Clock {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::intervals::Cuts;
 use crate::pagecache::future::Future;
-use crate::pagecache::replay::{Cell, Fill, Happened, Watch};
+use crate::pagecache::replay::{EventCell, Fill, Happened, Watch};
 use crate::pagecache::swap_slots::SwapSlots;
 use crate::pagecache::{PageCacheCounts, PageCacheOptions};
 use clockhand_trace::progress::Progress;
@@ -59,7 +59,7 @@ impl Trace {
         let progress = Progress::default();
         let (view, future) = (&self.view, Some(&future));
         let cuts = Cuts::NONE;
-        let cell = Cell { view, future, frames, options, cuts, progress: &progress };
+        let cell = EventCell { view, future, frames, options, cuts, progress: &progress };
         let recorder = Recorder { trace: self, served: vec![Served::default()] };
         let (counts, mut recorder) = cell.watched(&resolved, recorder).unwrap();
         recorder.served.pop();

@@ -15,7 +15,7 @@ use clockhand_twins::{
 
 use super::requests::{Cursor, count};
 use super::{ArrivalTimes, TimedCell, TimedFinished, Wanted};
-use crate::ssd::cell::{Cell, Finished, Unobserved};
+use crate::ssd::cell::{CountedCell, Finished, Unobserved};
 use crate::ssd::course::Repeat;
 use cases::{Case, case};
 use clockhand_trace::progress::Progress;
@@ -128,7 +128,7 @@ fn counted(case: &Case) -> Finished {
         type Output = Finished;
         fn visit<B: WriteBuffer + Send + 'static>(self, buffer: B) -> Finished {
             let Counted(case, drive) = self;
-            let cell = Cell {
+            let cell = CountedCell {
                 trace: &case.placed,
                 ssd: "drive",
                 drive,
