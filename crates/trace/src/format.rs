@@ -22,6 +22,11 @@ pub(crate) enum Confidence {
 pub(crate) trait Decoder: Send {
     /// Adds requests to `output` until it is full or the trace ends; true when there may be more.
     fn decode(&mut self, source: &mut Source, output: &mut Output) -> Result<bool, TraceError>;
+
+    /// Returns whether a record takes a few instructions.
+    fn is_quick(&self) -> bool {
+        false
+    }
 }
 
 /// Prepares to read an opened trace; what the head already shows goes into the report of the output.

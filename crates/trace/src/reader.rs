@@ -53,6 +53,11 @@ pub trait Reader: Send {
         false
     }
 
+    /// Returns whether the next batch takes no longer than to hand it to another thread: there is little to decode.
+    fn is_quick(&self) -> bool {
+        false
+    }
+
     /// What was found so far.
     fn report(&self) -> &ReadReport;
 }
@@ -80,6 +85,8 @@ pub struct OpenOptions {
     pub object_block_bytes: Option<u64>,
     /// The name of the trace in rows and messages, if its path means nothing to the user.
     pub name: Option<String>,
+    /// Computes no SHA-256 of the stored bytes, for runs that show none.
+    pub without_digest: bool,
 }
 
 impl OpenOptions {
@@ -139,6 +146,9 @@ impl TraceReader {
         let named = name.map(find_format).transpose()?;
         let cpu_cache = options.cpu_cache.map(CpuCache::new).transpose()?;
         let mut source = open(options.memory_limit_bytes())?;
+        if options.without_digest {
+            source.skip_digest();
+        }
         let format = match named {
             Some(format) => format,
             None => detect(&source)?,
@@ -198,7 +208,7 @@ impl TraceReader {
     fn end(&mut self) -> Result<(), TraceError> {
         let (sha256, stored_bytes) = self.source.finish()?;
         let report = &mut self.output.report;
-        report.sha256 = Some(sha256);
+        report.sha256 = sha256;
         report.stored_bytes = Some(stored_bytes);
         let trailing_bytes = self.source.trailing_bytes();
         if trailing_bytes > 0 {
@@ -293,6 +303,10 @@ impl Reader for TraceReader {
 
     fn holds_events(&self) -> bool {
         self.output.holds_events
+    }
+
+    fn is_quick(&self) -> bool {
+        self.decoder.is_quick() && self.source.compression().is_none()
     }
 
     fn report(&self) -> &ReadReport {

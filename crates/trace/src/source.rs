@@ -518,9 +518,14 @@ impl Source {
         }
     }
 
-    /// Reads what the format left unread and returns the SHA-256 of all stored bytes and their
+    /// Gives no digest in the end, which then need not be computed.
+    pub(crate) fn skip_digest(&mut self) {
+        self.content.stored_mut().digest.stop();
+    }
+
+    /// Reads what the format left unread and returns the SHA-256 of all stored bytes, if it is wanted, and their
     /// number.
-    pub(crate) fn finish(&mut self) -> Result<([u8; 32], u64), TraceError> {
+    pub(crate) fn finish(&mut self) -> Result<(Option<[u8; 32]>, u64), TraceError> {
         let mut rest = vec![0; STORED_BUFFER_BYTES];
         while self.read(&mut rest)? > 0 {}
         let stored = self.content.stored_mut();

@@ -87,7 +87,8 @@ def _filecache(
             "add " + option("capacity") + ", such as " + option("capacity") + " 5%,20%",
         )
     marked = check_highlight(highlight, _lines(options), report, plots)
-    run = run_shown(FILE_CACHE, traces, options, jobs, reading)
+    shown_in = (report, plots, papers.tables)
+    run = run_shown(FILE_CACHE, traces, options, jobs, reading, *shown_in)
     files = run.report_files(report, plots, marked, papers.theme)
     shown = partial(print_tables, run, even=even if only_break_even else None)
     if options["every"] is not None:

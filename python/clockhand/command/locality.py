@@ -117,9 +117,8 @@ def _locality(
             option("rows") + f" {name!r} is unknown", f"give one of {', '.join(KINDS)}, window"
         )
     check_outputs(out, report, plots)
-    found: Locality = run_shown(
-        _study_of(rows, name, report, plots), traces, options, jobs, reading
-    )
+    study, shown_in = _study_of(rows, name, report, plots), (report, plots, papers.tables)
+    found: Locality = run_shown(study, traces, options, jobs, reading, *shown_in)
     for trace in found.facts["traces"]:
         for note in trace["notes"]:
             if note.startswith(THINNED):

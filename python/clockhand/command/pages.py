@@ -96,7 +96,8 @@ def _simulate(
     if gauges is not None and options["gauge_every"] is None:
         options["gauge_every"] = 1
     reading = {**reading, "scratch": scratch}
-    simulation = run_shown(PAGES, traces, options, jobs, reading)
+    shown_in = (report, plots, papers.tables)
+    simulation = run_shown(PAGES, traces, options, jobs, reading, *shown_in)
     files = simulation.report_files(report, plots, marked, papers.theme)
     if gauges is not None:
         files[gauges] = encoded_gauges(simulation.gauges, gauges)

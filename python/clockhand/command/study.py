@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial, wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -164,7 +165,7 @@ def study_command(
     ) -> None:
         check_outputs(out, report, plots)
         marked = check_highlight(highlight, compared(study, options), report, plots)
-        run = run_shown(study, traces, options, jobs, reading)
+        run = run_shown(study, traces, options, jobs, reading, report, plots, papers.tables)
         files = run.report_files(report, plots, marked, papers.theme)
         shown = (
             partial(print_tables, run)
@@ -205,8 +206,12 @@ def run_shown(
     options: Fields,
     jobs: int | None,
     reading: Reading,
+    *files: Path | None,
 ) -> Any:
-    """Run a study with progress, and say what the readers passed over; the result."""
+    """Run a study with progress, and say what the readers passed over; the result.
+
+    Without any of the files and folders that show its facts, they lack the digests of traces.
+    """
     with shown_progress() as watch:
         run = run_study(
             study,
@@ -216,6 +221,7 @@ def run_shown(
             watch=watch,
             command=command_line(),
             reading=reading,
+            digested=any(files),
         )
     for warning in run.warnings:
         say(warning)

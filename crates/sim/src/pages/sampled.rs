@@ -129,6 +129,8 @@ impl<'a> Samples<'a> {
         progress: &Progress,
     ) -> Result<Found, SimError> {
         let sample = self.sample;
+        // Only the digest tells that the trace has not changed between two readings.
+        let input = &input.digested(true);
         match sample {
             PagesSample::Fixed(Sample::Rate(rate)) => {
                 self.at(rate).run_trace(input, sample, selection, progress)

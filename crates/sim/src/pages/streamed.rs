@@ -130,7 +130,7 @@ fn read_beside(
         let replaying = Builder::new().name("replay".to_owned()).spawn_scoped(scope, replay);
         let replaying = replaying
             .map_err(|error| SimError::usage(format!("cannot start a thread: {error}"), ""))?;
-        let read = input.for_each_batch(progress, &mut |batch| {
+        let read = input.for_each_batch_beside(progress, &mut |batch| {
             builder.extend(batch);
             builder.check_room()
         });

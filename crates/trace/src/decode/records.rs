@@ -56,6 +56,10 @@ pub(crate) fn decoder(
 }
 
 impl<F: RecordFormat> Decoder for Records<F> {
+    fn is_quick(&self) -> bool {
+        true
+    }
+
     fn decode(&mut self, source: &mut Source, output: &mut Output) -> Result<bool, TraceError> {
         loop {
             while let Some(length) = self.next_length(source)? {

@@ -14,7 +14,7 @@ use crate::report::ReadReport;
 use crate::request::Request;
 use crate::source::Progress as StoredProgress;
 use crate::source::joined::{JoinOrder, JoinedReader};
-use crate::source::read_ahead::overlapped;
+use crate::source::read_ahead::{is_all_taken_by, overlapped};
 use crate::source::request_columns::{ColumnReader, RequestColumns};
 use crate::source::selection::{SelectedReader, Selection};
 use crate::synthetic::{Recipe, SyntheticReader};
@@ -188,6 +188,18 @@ impl TraceInput {
         input
     }
 
+    /// The same trace, whose report has the SHA-256 of each of its files, or of none, which takes less time.
+    #[must_use]
+    pub fn digested(&self, is_digested: bool) -> Self {
+        let mut input = self.clone();
+        if let TraceInput::Joined { parts, .. } = &mut input {
+            parts.iter_mut().for_each(|part| *part = part.digested(is_digested));
+        } else if let Some(options) = input.file_options() {
+            options.without_digest = !is_digested;
+        }
+        input
+    }
+
     /// The options of the file that this trace is, or is a part of.
     fn file_options(&mut self) -> Option<&mut OpenOptions> {
         match self {
@@ -282,13 +294,29 @@ impl TraceInput {
         progress: &Progress,
         take: &mut dyn FnMut(&[Request]) -> Result<(), TraceError>,
     ) -> Result<ReadReport, TraceError> {
-        self.hand_out(self.open()?, progress, take)
+        self.hand_out(self.open()?, false, progress, take)
     }
 
-    /// As [`for_each_batch`](Self::for_each_batch), of a reader of this trace.
+    /// As [`for_each_batch`](Self::for_each_batch), for a caller whose `take` hands its work on to another thread: if no
+    /// processor is left, a trace that is decoded quickly is read by this thread, and batches stay in its caches.
+    ///
+    /// # Errors
+    ///
+    /// Those of the reader and of `take`, or [`TraceError::Interrupted`].
+    pub fn for_each_batch_beside(
+        &self,
+        progress: &Progress,
+        take: &mut dyn FnMut(&[Request]) -> Result<(), TraceError>,
+    ) -> Result<ReadReport, TraceError> {
+        self.hand_out(self.open()?, true, progress, take)
+    }
+
+    /// As [`for_each_batch`](Self::for_each_batch), of a reader of this trace; with `keeps_quick`, as
+    /// [`for_each_batch_beside`](Self::for_each_batch_beside).
     fn hand_out(
         &self,
         (mut reader, stored): Opened<'_>,
+        keeps_quick: bool,
         progress: &Progress,
         take: &mut dyn FnMut(&[Request]) -> Result<(), TraceError>,
     ) -> Result<ReadReport, TraceError> {
@@ -298,7 +326,8 @@ impl TraceInput {
             take(batch)?;
             if progress.is_cancelled() { Err(TraceError::Interrupted) } else { Ok(()) }
         };
-        if let Some(read) = overlapped(&mut *reader, &mut take) {
+        let is_kept = keeps_quick && reader.is_quick() && is_all_taken_by(2);
+        if !is_kept && let Some(read) = overlapped(&mut *reader, &mut take) {
             return read;
         }
         let mut batch = Vec::new();
@@ -341,7 +370,8 @@ impl TraceInput {
     ) -> Result<ReadReport, TraceError> {
         let opened = self.open()?;
         if !opened.0.holds_events() {
-            return self.hand_out(opened, progress, &mut |batch| take(Batch::Requests(batch)));
+            let mut take = |batch: &[Request]| take(Batch::Requests(batch));
+            return self.hand_out(opened, false, progress, &mut take);
         }
         self.pull_from(opened, progress, &mut |batch, _| take(batch), Wanted::Events)
     }

@@ -94,6 +94,7 @@ pub(crate) struct JoinedReader<'a> {
     /// Streams by their names: those of equal names are one.
     numbers: FxHashMap<String, u32>,
     digest: StoredDigest,
+    is_at_end: bool,
     report: ReadReport,
 }
 
@@ -110,6 +111,7 @@ impl<'a> JoinedReader<'a> {
             parts,
             numbers: FxHashMap::default(),
             digest: StoredDigest::new(),
+            is_at_end: false,
             report: ReadReport::default(),
         }
     }
@@ -246,8 +248,11 @@ impl<'a> JoinedReader<'a> {
             batch.extend_from_slice(&rest[..count]);
             ahead.next += count;
         }
-        if batch.is_empty() && self.report.sha256.is_none() {
-            self.report.sha256 = Some(self.digest.finish());
+        if batch.is_empty() && !self.is_at_end {
+            self.is_at_end = true;
+            // None if those of the parts were not wanted.
+            let is_digested = self.parts.iter().any(|part| part.reader.report().sha256.is_some());
+            self.report.sha256 = self.digest.finish().filter(|_| is_digested);
             let files = self.parts.len();
             self.report.notes.insert(0, format!("{files} files are one trace"));
         }

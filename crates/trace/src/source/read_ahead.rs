@@ -15,13 +15,18 @@ const BATCHES_AHEAD: usize = 4;
 /// Takes a batch.
 pub(crate) type Take<'a> = dyn FnMut(&[Request]) -> Result<(), TraceError> + 'a;
 
+/// Returns whether this number of threads leaves no processor to others.
+pub(crate) fn is_all_taken_by(threads: usize) -> bool {
+    thread::available_parallelism().is_ok_and(|processors| processors.get() <= threads)
+}
+
 /// Hands the batches of a reader to `take` while another thread reads on; `None`, and nothing is read, if there is no
 /// second processor or thread.
 pub(crate) fn overlapped(
     reader: &mut dyn Reader,
     take: &mut Take<'_>,
 ) -> Option<Result<ReadReport, TraceError>> {
-    if thread::available_parallelism().is_ok_and(|processors| processors.get() == 1) {
+    if is_all_taken_by(1) {
         return None;
     }
     thread::scope(|scope| {

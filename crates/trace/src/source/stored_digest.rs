@@ -1,7 +1,7 @@
 //! The SHA-256 of the stored bytes, computed beside the reading.
 //!
-//! Hashing takes a third as long as reading a binary trace. So once a file is longer than a few buffers a thread of its
-//! own hashes copies of them, which cost next to nothing.
+//! Hashing takes as long as half of reading a binary trace. So once a file is longer than a few buffers a thread of its
+//! own hashes copies of them. A digest that no report shows is not computed.
 
 use std::fs::File;
 use std::io::Read;
@@ -36,7 +36,7 @@ pub fn file_sha256_hex(path: &Path) -> Result<String, TraceError> {
     let (mut digest, mut buffer) = (StoredDigest::new(), vec![0; HASHED_AT_ONCE]);
     loop {
         match file.read(&mut buffer) {
-            Ok(0) => return Ok(hex(&digest.finish())),
+            Ok(0) => return Ok(hex(&digest.finish().expect("it was not stopped"))),
             Ok(length) => digest.update(&buffer[..length]),
             Err(error) => return Err(failed("reading", digest.bytes, error)),
         }
@@ -55,6 +55,7 @@ pub(crate) struct StoredDigest {
 }
 
 enum Hashing {
+    Off,
     Here(Box<Sha256>),
     Beside(Worker),
 }
@@ -72,9 +73,15 @@ impl StoredDigest {
         Self { hashing: Hashing::Here(Box::default()), bytes: 0 }
     }
 
+    /// Hashes nothing from here on, and gives no digest.
+    pub(crate) fn stop(&mut self) {
+        self.hashing = Hashing::Off;
+    }
+
     pub(crate) fn update(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
         match &mut self.hashing {
+            Hashing::Off => {}
             Hashing::Here(hasher) => {
                 hasher.update(bytes);
                 if self.bytes > BYTES_WITHOUT_THREAD
@@ -87,15 +94,15 @@ impl StoredDigest {
         }
     }
 
-    /// The digest of all bytes so far.
-    pub(crate) fn finish(&mut self) -> [u8; 32] {
-        let none_yet = Hashing::Here(Box::default());
-        let hasher = match std::mem::replace(&mut self.hashing, none_yet) {
+    /// The digest of all bytes so far, unless it was [stopped](Self::stop).
+    pub(crate) fn finish(&mut self) -> Option<[u8; 32]> {
+        let hasher = match std::mem::replace(&mut self.hashing, Hashing::Off) {
+            Hashing::Off => return None,
             Hashing::Here(hasher) => hasher,
             Hashing::Beside(worker) => Box::new(worker.finish()),
         };
         self.hashing = Hashing::Here(hasher.clone());
-        hasher.finalize().into()
+        Some(hasher.finalize().into())
     }
 }
 
@@ -142,8 +149,10 @@ mod tests {
             let mut digest = StoredDigest::new();
             bytes[..length].chunks(100_003).for_each(|part| digest.update(part));
             let expected: [u8; 32] = Sha256::digest(&bytes[..length]).into();
-            assert_eq!(digest.finish(), expected);
-            assert_eq!(digest.finish(), expected, "asked twice");
+            assert_eq!(digest.finish(), Some(expected));
+            assert_eq!(digest.finish(), Some(expected), "asked twice");
+            digest.stop();
+            assert_eq!(digest.finish(), None);
         }
     }
 }

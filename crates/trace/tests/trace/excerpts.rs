@@ -1,6 +1,7 @@
 //! Every format against its excerpts: what comes out, detection, and truncation at every byte.
 
-use clockhand_trace::{Request, formats};
+use clockhand_trace::progress::Progress;
+use clockhand_trace::{JoinOrder, OpenOptions, ReadReport, Request, TraceInput, formats};
 
 use crate::reading::{excerpts, message_of, needed_name, read_bytes, read_file};
 
@@ -84,4 +85,31 @@ fn assert_one_sentence(message: &str) {
     let message = &message.replace("<... ", "<").replace("d..1. ", "d..1 ");
     assert!(!message.contains('\n') && !message.contains(". "), "{message}");
     assert!(message.contains("; "), "says what to do: {message}");
+}
+
+#[test]
+fn an_input_gives_the_same_without_a_digest_and_beside_other_work() {
+    for (format, path) in excerpts() {
+        let options = OpenOptions { assume_reads: true, ..OpenOptions::default() };
+        let options = OpenOptions { format: Some(format.clone()), ..options };
+        let file = TraceInput::File { path, options };
+        let (name, order) = ("twice".to_owned(), JoinOrder::Files);
+        let twice = TraceInput::Joined { name, parts: vec![file.clone(), file.clone()], order };
+        for input in [file, twice] {
+            let (mut requests, mut again) = (Vec::new(), Vec::new());
+            let read = input.for_each_batch(&Progress::default(), &mut |batch| {
+                requests.extend_from_slice(batch);
+                Ok(())
+            });
+            let read_again =
+                input.digested(false).for_each_batch_beside(&Progress::default(), &mut |batch| {
+                    again.extend_from_slice(batch);
+                    Ok(())
+                });
+            let (read, read_again) = (read.unwrap(), read_again.unwrap());
+            assert_eq!(requests, again, "{format}");
+            assert!(read.sha256.is_some() && read_again.sha256.is_none(), "{format}");
+            assert_eq!(read_again, ReadReport { sha256: None, ..read }, "{format}");
+        }
+    }
 }
