@@ -64,14 +64,23 @@ class Source(ABC):
 
     Attributes:
         name: Its name, without folders.
+
         traces: Its traces.
+
         policies: What can be compared.
+
         first_policies: What is compared at first.
+
         devices: The devices that can be chosen; the first one is at first.
+
         page_sizes: The page sizes that can be chosen.
+
         first_page_size: The one at first.
+
         has_ratio: Whether what a write costs is a knob.
+
         has_memory: Whether its rows are of page policies in sizes of memory, with a player.
+
         compared: What is compared, in the plural.
     """
 

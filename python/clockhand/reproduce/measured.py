@@ -30,10 +30,15 @@ class Measured:
 
     Attributes:
         machine: System, processor and processors.
+
         date: When.
+
         disk: What the disk in memory is; :data:`LOOP` if the file does not say.
+
         read: A read from a file system whose storage is memory.
+
         cached: The same from the page cache.
+
         copied: A copy from memory to memory.
     """
 

@@ -46,6 +46,7 @@ class Plan:
         cells: Of each cell, as ``key``, the columns that say which it is, but for those of the
             trace; and as ``named`` the columns whose text is the experiment's own: equal cells may
             be named otherwise.
+
         facts: The devices and policies, as far as they are known without a trace.
     """
 
@@ -58,11 +59,17 @@ class Layout:
 
     Attributes:
         study: The study.
+
         value: The column that analyses look at if they name none.
+
         key: The columns that say which cell a row is: equal keys mean equal numbers.
+
         schema: The columns of a dataset.
+
         order: The sort columns of a dataset for reading.
+
         within: The columns that tell the rows of one cell apart, where it has several.
+
         depends_on_footprint: Whether a trace has to be read before its cells are known.
     """
 

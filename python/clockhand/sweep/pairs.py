@@ -21,14 +21,23 @@ class Pair:
 
     Attributes:
         first: It.
+
         second: The other.
+
         ratio: The geometric mean over traces of the value of the first over the second's.
+
         low: The lower end of its 95 % interval.
+
         high: The upper end.
+
         ahead: On how many traces the first is better.
+
         behind: On how many it is worse; on the others they are equal.
+
         p: Of Wilcoxon's signed-rank test.
+
         corrected: The same, by Holm's correction for all pairs.
+
         agrees: Whether the ranks of the test lean as the means do: a few large differences
             may outweigh many small ones in a mean.
     """

@@ -113,16 +113,26 @@ class Task:
 
     Attributes:
         study: The study's name.
+
         trace: The trace file.
+
         trace_sha256: The digest of its stored bytes.
+
         trace_format: What its cells' keys call the format.
+
         view: What they call the view: what store-miss fills count as, and what is taken alone.
+
         settings: The options of each setting.
+
         kept: The keys of cells that need not be computed.
+
         scratch: The folder for files of references; ``None`` for memory.
+
         read_for: The options of all settings that are computed of the trace, so that it is read
             once for them; those of the task if empty.
+
         part: Which of the cells that are not kept; all if ``None``.
+
         memory_limit: How much memory what is made of the trace may take; half of the machine's if
             ``None``.
     """
@@ -186,8 +196,11 @@ class Computed:
 
     Attributes:
         rows: A row per cell, with the columns of the study's dataset, and one per interval.
+
         facts: What a report needs to know, by setting.
+
         notes: What the readers passed over or assumed, one sentence each.
+
         numbers: The version of the numbers.
     """
 

@@ -20,10 +20,15 @@ class Verdict:
 
     Attributes:
         best: The policies that need the least I/O time.
+
         ratio: Their time over that of ``against``, the mean over all sizes.
+
         least: The least at one size.
+
         most: The most at one size.
+
         over_bound: Their time over that of the lower bound, if it is known.
+
         against: What they are compared with.
     """
 
