@@ -183,7 +183,7 @@ def test_the_title_of_a_report_is_the_best_buffer_in_a_line(tmp_path: Path) -> N
         (["lru:total=64", "bplru:total=64"], "lru writes the fewest pages to flash with 256 KiB"),
         (
             ["lru:total=32", "bplru:total=32", "lru:total=64", "bplru:total=64"],
-            "lru writes the fewest pages to flash at all 2 sizes",
+            "lru writes the fewest pages to flash at both sizes",
         ),
     ):
         run = clockhand.run_ssd(overwrites(), buffers=buffers, ssds="small")
