@@ -36,7 +36,7 @@ from clockhand.reproduce.measures.locality import locality_rows
 from clockhand.reproduce.measures.noise import inversion
 from clockhand.reproduce.packaged import packaged_content
 from clockhand.reproduce.report import title_of
-from clockhand.reproduce.statements import statements
+from clockhand.reproduce.statements import headline, statements
 from clockhand.reproduce.tables import band_rows
 from conftest import Clockhand, assert_one_sentence
 from test_report_browser import unavailable
@@ -495,6 +495,18 @@ def test_the_title_counts_the_verdicts_that_occur() -> None:
     claims = [Claim(f"claim-{i}", "", "", "", "", it, "") for i, it in enumerate(verdicts)]
     expected = "The paper on 1 trace: of 3 claims 2 reproduced, 1 contradicted"
     assert title_of("The paper", claims, 1) == expected
+
+
+def test_the_headline_counts_statements_and_no_readings() -> None:
+    verdicts = {"both": (Verdict.REPRODUCED,) * 2, "one": (Verdict.REPRODUCED, Verdict.DIRECTION)}
+    verdicts["none"] = (Verdict.CONTRADICTED,)
+    claims = [
+        Claim(f"{name}-{place}", name, "", "", "", verdict, "")
+        for name, of in verdicts.items()
+        for place, verdict in enumerate(of)
+    ]
+    said = headline("The paper", statements(claims))
+    assert said == "The paper: 1 of 3 statements hold in every reading, 1 in some"
 
 
 def judged_mean_of(*ours: float, paper: float) -> Verdict:

@@ -15,7 +15,7 @@ from clockhand.reproduce.figures import FIGURES, OF_PAPER, Lines
 from clockhand.reproduce.judge import Claim
 from clockhand.reproduce.packaged import packaged_content
 from clockhand.reproduce.run import Reproduction
-from clockhand.reproduce.statements import counted
+from clockhand.reproduce.statements import counted, headline
 from clockhand.studies.locality.charts import look, panel_chart, panel_records
 from clockhand.studies.locality.panels import topics
 from clockhand.studies.ssd.findings import geometry_line
@@ -37,10 +37,9 @@ def render_reproduction(made: Reproduction) -> str:
         if any(name in results for name in figure["of"])
     ]
     traces = sum(results[of]["trace"].n_unique() for of in page["traces_of"] if of in results)
-    title = title_of(page["paper"], made.claims, traces)
     return template(PAGE_TEMPLATE).render(
-        title=title.partition(",")[0],
-        verdicts=f"{title}.",
+        title=headline(page["paper"], results["statements"]),
+        verdicts=f"{title_of(page['paper'], made.claims, traces)}.",
         page=page,
         statements=_texts(results["statements"].drop("best_reading", "worst_reading")),
         claims=_by_statement(made.claims),

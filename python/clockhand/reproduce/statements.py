@@ -69,6 +69,17 @@ def statements(claims: Collection[Claim]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String))
 
 
+def headline(paper: str, table: pl.DataFrame) -> str:
+    """Return how many rows of :func:`statements` hold in every reading, and in some."""
+    numbers = table.select(
+        pl.col("holds").str.extract_groups(r"(?<held>\d+) of (?<of>\d+)").struct.unnest()
+    ).cast(pl.Int64)
+    held = numbers.filter(pl.col("held") > 0)
+    everywhere = held.filter(pl.col("held") == pl.col("of")).height
+    said = f"{paper}: {everywhere} of {table.height} statements hold in every reading"
+    return said + (f", {held.height - everywhere} in some" if held.height > everywhere else "")
+
+
 def _end(name: str, claim: Claim | None) -> dict[str, str]:
     """The verdict and the numbers of the best or the worst reading, and how it reads."""
     told = f"{claim.verdict}: {claim.found}".replace("\u00a0", " ") if claim else ""
