@@ -33,6 +33,7 @@ LOOP_FRAMES = (1400, 1110, 1060, 1000, 958, 920, 880, 840)
 XZ_BYTES = 2_500_000
 COUNTS = ("faults", "pages_read", "pages_written", "block_requests", "zero_pages_not_written")
 TIMES = ("seconds", "cpu_seconds")
+SEEN = ("program", "frames", "policy", *TIMES, "over_kernel", "pages_read", "pages_written")
 FAULT_COLUMNS = ("kind", "bits", "store", "faults_per_s", "p50_us", "p90_us", "p99_us")
 LINES = 150_000
 RESULTS = Path(__file__).parent / "results"
@@ -202,6 +203,15 @@ def faults(profile: str) -> pl.DataFrame:
     )
 
 
+def named(commands: dict[str, list[str]], only: str | None) -> dict[str, list[str]]:
+    """Return the programs whose names begin with a word of a list; all without a list."""
+    words = tuple(only.split(",")) if only else ("",)
+    chosen = {name: command for name, command in commands.items() if name.startswith(words)}
+    if not chosen:
+        raise SystemExit(f"--only {only}: no program begins so; there are: {'; '.join(commands)}")
+    return chosen
+
+
 def in_shares(
     commands: dict[str, list[str]], shares: dict[str, float], folder: Path, rounds: int
 ) -> pl.DataFrame:
@@ -209,10 +219,9 @@ def in_shares(
     tables = []
     for name, command in commands.items():
         pages = footprint(command, folder)
-        tables += [
-            compared(name, share, int(pages * part), command, folder, rounds)
-            for share, part in SHARES_OF.get(name, shares).items()
-        ]
+        for share, part in SHARES_OF.get(name, shares).items():
+            tables.append(compared(name, share, int(pages * part), command, folder, rounds))
+            print(tables[-1].select(SEEN), file=sys.stderr)  # Others may take long.
     return pl.concat(tables, how="vertical_relaxed")
 
 
@@ -233,6 +242,7 @@ def main() -> None:
     measured = parser.add_mutually_exclusive_group()
     measured.add_argument("--small", action="store_true", help="measure other, small programs")
     measured.add_argument("--loop", action="store_true", help="measure a loop around its size")
+    parser.add_argument("--only", help="the programs whose names begin so, such as gcc,awk")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     suffix = "-small" if options.small else "-loop" if options.loop else ""
@@ -243,9 +253,10 @@ def main() -> None:
         if options.loop:
             rows = in_frames(LOOP, small_programs(folder)[LOOP], folder, options.rounds)
         elif options.small:
-            rows = in_shares(small_programs(folder), SMALL_SHARES, folder, options.rounds)
+            chosen = named(small_programs(folder), options.only)
+            rows = in_shares(chosen, SMALL_SHARES, folder, options.rounds)
         else:
-            rows = in_shares(programs(folder), SHARES, folder, options.rounds)
+            rows = in_shares(named(programs(folder), options.only), SHARES, folder, options.rounds)
     kinds = pl.DataFrame() if suffix else faults(options.profile)
     machine: dict[str, Any] = {
         "cores": os.cpu_count(),
@@ -256,6 +267,7 @@ def main() -> None:
     }
     words = f"benches/pager.py --rounds {options.rounds} --profile {options.profile}"
     words += suffix and f" -{suffix}"
+    words += f" --only {options.only}" if options.only else ""
     result = {
         "command": words,
         "machine": machine,
