@@ -2,6 +2,7 @@
 
 import html
 import json
+import random
 from pathlib import Path
 
 import polars as pl
@@ -60,12 +61,36 @@ def test_another_ratio_prices_writes_and_reaches_the_policies_that_know_it(
         'summary = "x"\nsource = "y"\ncharged = "per-page"\n[read]\ntime_us = 50\n[write]\n'
         f"time_us = {50 * ratio}\n"
     )
-    row = recommend(program, frames=16).situations.row(position, named=True)
+    situations = recommend(program, frames=16).situations
+    row = situations.row(position, named=True)
     names = candidates("bit-driven", "access-driven")
-    times = times_us(program, 16, names, str(device))
+    times = times_us(program, 16, [*names, "bound"], str(device))
+    # Below the bound of such a device, and no less than what its own ratio's bound implies.
+    bound_us = times.pop("bound")
+    implied_us = min(1, ratio / 8) * situations["bound_io_time_us"][0]
+    assert implied_us <= row["bound_io_time_us"] <= bound_us * (1 + 1e-9)
     assert row["write_read_ratio"] == ratio
     assert row["best_io_time_us"] == pytest.approx(min(times.values()))
     assert row["recommended_io_time_us"] == pytest.approx(times[row["recommended"]])
+
+
+def test_the_bound_grows_with_what_writes_cost(tmp_path: Path) -> None:
+    """Fewest reads and fewest writes cannot be had at once here; together they bound too little."""
+    numbers = random.Random(1)
+    lines = ["op,address,size"]
+    for request in range(6_000):
+        page = min(numbers.randrange(1_000) for _ in range(6))
+        lines.append(f"{'R' if page % 4 else 'W'},{page * 4096},512")
+        if request % 1_000 == 0:
+            lines += [f"R,{(1_000 + scanned) * 4096},4096" for scanned in range(400)]
+    (tmp_path / "log.csv").write_text("\n".join(lines) + "\n")
+    answer = recommend(tmp_path / "log.csv", memory="10%", device="mlc-nand")
+    by_ratio = answer.situations.filter(pl.col("frames") == pl.col("frames").first()).sort(
+        "write_read_ratio"
+    )
+    assert by_ratio.height == 3
+    half, asked, double = by_ratio["bound_io_time_us"]
+    assert asked / 2 <= half < asked < double <= 2 * asked
 
 
 def test_for_a_pager_only_bit_driven_policies_are_taken(program: Path) -> None:

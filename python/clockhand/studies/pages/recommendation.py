@@ -262,6 +262,7 @@ class _Question:
         for name, factor in ((HALF_RATIO, Fraction(1, 2)), (DOUBLE_RATIO, Fraction(2))):
             chosen = [rows[scaled[factor][policy], asked] for policy in names]
             times_us = dict(zip(names, self._priced(chosen, factor), strict=True))
+            times_us[BOUND] = self._bound_us(rows[BOUND, asked], float(factor))
             situations.append(Situation(name, asked, float(ratio * factor), times_us))
         table = pl.DataFrame(
             [rows[name, frames] for frames in sorted({*sizes.values()}) for name in names],
@@ -317,6 +318,21 @@ class _Question:
             of_part("first half", source.part({"limit": first})),
             of_part("second half", source.part({"skip": first, "limit": requests - first})),
         )
+
+    def _bound_us(self, bound: Fields, factor: float) -> float:
+        """The least I/O time in µs of any policy where writes cost ``factor`` times as much.
+
+        The row bounds the time of reads, that of writes, and their sum, each by itself. The least
+        sum with dearer or cheaper writes that respects all three is at a corner.
+        """
+        ios = [(bound["read_ios"], 0), (0, bound["write_ios"])]
+        reads_us, writes_us = _engine.io_times_us(self.device, self.page_bytes, ios)
+        sum_us: float = bound["io_time_us"]
+        if factor < 1:
+            by_sum_us = factor * sum_us + (1 - factor) * reads_us
+        else:
+            by_sum_us = sum_us + (factor - 1) * writes_us
+        return max(reads_us + factor * writes_us, by_sum_us)
 
     def _priced(self, rows: Sequence[Fields], factor: Fraction) -> list[float]:
         """The I/O times in µs of rows on a device whose writes cost ``factor`` times as much.
