@@ -505,7 +505,7 @@ def test_the_headline_counts_statements_and_no_readings() -> None:
         for name, of in verdicts.items()
         for place, verdict in enumerate(of)
     ]
-    said = headline("The paper", statements(claims))
+    said = headline("The paper", claims)
     assert said == "The paper: 1 of 3 statements hold in every reading, 1 in some"
 
 

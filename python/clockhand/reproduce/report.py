@@ -15,7 +15,7 @@ from clockhand.reproduce.figures import FIGURES, OF_PAPER, Lines
 from clockhand.reproduce.judge import Claim
 from clockhand.reproduce.packaged import packaged_content
 from clockhand.reproduce.run import Reproduction
-from clockhand.reproduce.statements import counted, headline
+from clockhand.reproduce.statements import by_statement, counted, headline
 from clockhand.studies.locality.charts import look, panel_chart, panel_records
 from clockhand.studies.locality.panels import topics
 from clockhand.studies.ssd.findings import geometry_line
@@ -38,25 +38,20 @@ def render_reproduction(made: Reproduction) -> str:
     ]
     traces = sum(results[of]["trace"].n_unique() for of in page["traces_of"] if of in results)
     return template(PAGE_TEMPLATE).render(
-        title=headline(page["paper"], results["statements"]),
+        title=headline(page["paper"], made.claims),
         verdicts=f"{title_of(page['paper'], made.claims, traces)}.",
         page=page,
         statements=_texts(results["statements"].drop("best_reading", "worst_reading")),
-        claims=_by_statement(made.claims),
+        claims={
+            statement: [printable(vars(claim)) for claim in readings]
+            for statement, readings in by_statement(made.claims).items()
+        },
         paper_tables={name: _texts(table) for name, table in made.paper_tables.items()},
         parts=parts,
         facts=printable(made.facts),
         payload=payload(parts),
         geometries=[geometry_line(ssd) for ssd in made.facts.get("ssds", [])],
     )
-
-
-def _by_statement(claims: Collection[Claim]) -> dict[str, list[Record]]:
-    """Return the readings of each statement, in the order of the claims."""
-    found: dict[str, list[Record]] = {}
-    for claim in claims:
-        found.setdefault(claim.statement, []).append(printable(vars(claim)))
-    return found
 
 
 def title_of(paper: str, claims: Collection[Claim], traces: int) -> str:

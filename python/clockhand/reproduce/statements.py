@@ -1,6 +1,6 @@
 """Tables of judged claims: one row each, statements over their readings, and thresholds of ours."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import polars as pl
 
@@ -44,14 +44,10 @@ def statements(claims: Collection[Claim]) -> pl.DataFrame:
         these read (``best_reading``, ``worst_reading``). What is true by construction, or testable
         in no reading, has no row.
     """
-    of: dict[str, list[Claim]] = {}
-    for claim in claims:
-        if claim.verdict in JUDGED and not claim.by_construction:
-            of.setdefault(claim.statement, []).append(claim)
     rows = []
-    for statement, readings in of.items():
+    for statement, readings in _judged(claims).items():
         ranked = sorted(readings, key=lambda it: (JUDGED.index(it.verdict), it.support))
-        held = sum(claim.verdict is Verdict.REPRODUCED for claim in readings)
+        held = _held(readings)
         worst, best = ranked[0], ranked[-1]
         many = "reading" if len(readings) == 1 else "readings"
         papers = unique(claim.paper for claim in readings)
@@ -69,15 +65,33 @@ def statements(claims: Collection[Claim]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String))
 
 
-def headline(paper: str, table: pl.DataFrame) -> str:
+def headline(paper: str, claims: Collection[Claim]) -> str:
     """Return how many rows of :func:`statements` hold in every reading, and in some."""
-    numbers = table.select(
-        pl.col("holds").str.extract_groups(r"(?<held>\d+) of (?<of>\d+)").struct.unnest()
-    ).cast(pl.Int64)
-    held = numbers.filter(pl.col("held") > 0)
-    everywhere = held.filter(pl.col("held") == pl.col("of")).height
-    said = f"{paper}: {everywhere} of {table.height} statements hold in every reading"
-    return said + (f", {held.height - everywhere} in some" if held.height > everywhere else "")
+    judged = _judged(claims).values()
+    held = [(_held(readings), len(readings)) for readings in judged]
+    everywhere = sum(count == of for count, of in held)
+    some = sum(0 < count < of for count, of in held)
+    said = f"{paper}: {everywhere} of {len(held)} statements hold in every reading"
+    return said + (f", {some} in some" if some else "")
+
+
+def by_statement(claims: Iterable[Claim]) -> dict[str, list[Claim]]:
+    """Return the readings of each statement, in the order of the claims."""
+    found: dict[str, list[Claim]] = {}
+    for claim in claims:
+        found.setdefault(claim.statement, []).append(claim)
+    return found
+
+
+def _judged(claims: Collection[Claim]) -> dict[str, list[Claim]]:
+    """The readings that have a verdict about numbers, without what is true by construction."""
+    return by_statement(
+        claim for claim in claims if claim.verdict in JUDGED and not claim.by_construction
+    )
+
+
+def _held(readings: Collection[Claim]) -> int:
+    return sum(claim.verdict is Verdict.REPRODUCED for claim in readings)
 
 
 def _end(name: str, claim: Claim | None) -> dict[str, str]:
