@@ -90,10 +90,10 @@ def read_paper_experiment(
         paper: The paper's short name.
         path: The file.
         traces: A folder with other captures. A file that is called as a workload
-            (``Financial.spc``) takes the place of the recipe that stands for it. Of traces that
-            stand for workloads, those that are there are taken instead, since they are longer, and
-            called so; those that a part takes along are run; a file that names no workloads takes
-            all captures that are there.
+            (``Financial.spc``) takes the place of the recipe that stands for it. A capture that
+            is there takes the place of the trace that stands for its workload, since it is longer,
+            and has the workload's name. Traces that a part takes along are run as well. A file that
+            names no workloads takes all captures that are there.
 
     Raises:
         UsageError: it is not TOML, a key is unknown, missing or of another kind, it lacks what the
