@@ -94,7 +94,7 @@ def of_clockhand(trace: clockhand.Trace, policy: str, frames: int) -> tuple[floa
     miss_ratios = []
 
     def cells(count: int) -> None:
-        rows = clockhand.simulate(trace, policies=[policy] * count, frames=frames, jobs=1)
+        rows = clockhand.simulate(trace, policies=[policy] * count, frames=frames, jobs=1).rows
         miss_ratios.append(rows["misses"][0] / rows["references"][0])
 
     one = cpu_seconds(lambda: cells(1))

@@ -64,7 +64,7 @@ def main() -> None:
         for _ in range(options.rounds):
             for name in names:
                 seconds[name].append(seconds_of_cell(trace, name, options.frames))
-        rows = clockhand.simulate(trace, policies=names, frames=options.frames)
+        rows = clockhand.simulate(trace, policies=names, frames=options.frames).rows
     print("policy,hit_ratio,references_per_cpu_s,ns_per_fault")
     counts = {}
     for kind, row in zip(kinds, rows.iter_rows(named=True), strict=True):

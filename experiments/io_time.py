@@ -54,7 +54,7 @@ def counted(folder: Path) -> pl.DataFrame:
             [row] = clockhand.simulate(
                 ROOT / f"traces/{trace}.parquet", policies=policy, memory=MEMORY,
                 flush_at_end=True, io_log=log, watch=False,
-            ).to_dicts()  # fmt: skip
+            ).rows.to_dicts()  # fmt: skip
             reads, writes = row["read_ios"], row["write_ios"]
             rows.append(
                 {"trace": trace, "policy": policy, "frames": row["frames"], "reads": reads,

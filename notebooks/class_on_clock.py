@@ -40,7 +40,7 @@ def _(clockhand):
 
 @app.cell
 def _(clockhand, mo, textbook):
-    faults = clockhand.simulate(textbook, policies="fifo,clock,lru,min", frames=3)
+    faults = clockhand.simulate(textbook, policies="fifo,clock,lru,min", frames=3).rows
     mo.vstack(
         [
             mo.md("**Exercise 1.** Count the faults of FIFO and LRU by hand, then look:"),
@@ -117,7 +117,7 @@ def _(clockhand):
         clockhand.Trace.from_arrays(["R"] * 12, [page * 4096 for page in _belady]),
         policies="fifo,lru",
         frames="3,4",
-    ).pivot("frames", index="policy", values="misses")
+    ).rows.pivot("frames", index="policy", values="misses")
     anomaly
     return (anomaly,)
 
@@ -139,7 +139,7 @@ def _(clockhand, pages):
     )
     costs = clockhand.simulate(
         written, policies="clock,cflru,craw,min", frames=3, device="slc-nand", flush_at_end=True
-    )
+    ).rows
     costs.select("policy", "misses", "read_ios", "write_ios", "io_time_us")
     return (costs,)
 

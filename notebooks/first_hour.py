@@ -79,7 +79,7 @@ def _(mo):
 @app.cell
 def _(clockhand, pl, trace):
     devices = pl.concat(
-        clockhand.simulate(trace, policies="clock,craw", memory=0.06, device=device)
+        clockhand.simulate(trace, policies="clock,craw", memory=0.06, device=device).rows
         for device in ("hdd", "slc-nand", "mlc-nand")
     )
     by_device = devices.pivot("policy", index="device", values="io_time_us").with_columns(
@@ -142,7 +142,7 @@ def _(mo):
     ## Where to go from here
 
     * `clockhand.policies()` lists the policies, `clockhand.policies("craw")` is the page of one.
-    * `result.write_report("report.html")` writes all figures and rows as one page; `clockhand.simulate(...)` gives the rows alone.
+    * `result.write_report("report.html")` writes all figures and rows as one page; `result.rows` are the rows alone.
     * `clockhand.watch_policies(trace, policies="clock,craw", frames=8, limit=400)` shows every step.
     * The next notebook takes a trace of your own.
     """)

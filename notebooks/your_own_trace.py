@@ -110,14 +110,14 @@ def _(clockhand, trace):
     with tempfile.TemporaryDirectory() as _folder:
         _path = Path(_folder) / "invented.parquet"
         clockhand.convert_traces(trace, _path, labels=[("synthetic", "invented with NumPy")])
-        again = clockhand.simulate(clockhand.Trace(_path), policies="clock", frames=100)
+        again = clockhand.simulate(clockhand.Trace(_path), policies="clock", frames=100).rows
     again.select("references", "misses", "write_ios")
     return (again,)
 
 
 @app.cell
 def _(again, clockhand, trace):
-    _direct = clockhand.simulate(trace, policies="clock", frames=100)
+    _direct = clockhand.simulate(trace, policies="clock", frames=100).rows
     assert again["misses"].to_list() == _direct["misses"].to_list(), "the file has the same trace"
     return
 

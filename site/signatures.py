@@ -81,7 +81,8 @@ def _returns(function: Callable[..., Any]) -> ast.expr:
 
 
 def _result(function: Callable[..., Any]) -> str:
-    return f"from {function.__module__} import {ast.unparse(_returns(function))}"
+    name = ast.unparse(_returns(function))
+    return f"from {getattr(sys.modules[function.__module__], name).__module__} import {name}"
 
 
 def _type(argument: Argument) -> str:

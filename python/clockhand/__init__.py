@@ -1,6 +1,6 @@
 """Memory-replacement policies where a write costs more than a read.
 
-* :func:`run_simulation` replays traces against policies; :func:`simulate` gives its rows alone.
+* :func:`run_simulation` replays traces against policies.
 * :func:`run_locality` shows how a program uses its pages, for reads and writes apart.
 * :class:`Trace` is a trace, from a file or from NumPy arrays.
 * :func:`synthesize` makes a synthetic trace from a recipe; :func:`recipes` lists those that come
@@ -63,18 +63,18 @@ if TYPE_CHECKING:
     from clockhand.measure.run import MeasuredProfile, measure_memory, plan_storage
     from clockhand.serving.server import BlockServer, serve
     from clockhand.studies.filecache.run import FileCacheRun
-    from clockhand.studies.locality.run import Locality
+    from clockhand.studies.locality.result import Locality
     from clockhand.studies.pagecache.run import PageCacheRun
     from clockhand.studies.pages.recommendation import Recommendation
-    from clockhand.studies.pages.run import Simulation
+    from clockhand.studies.pages.result import Simulation
     from clockhand.studies.programs.comparison import PagedComparison
-    from clockhand.studies.programs.run import PagedRun
+    from clockhand.studies.programs.result import PagedRun
     from clockhand.studies.ssd.recommendation import BufferRecommendation
-    from clockhand.studies.ssd.run import SsdRun
-    from clockhand.studies.tier.run import Tiering
+    from clockhand.studies.ssd.result import SsdRun
+    from clockhand.studies.tier.result import Tiering
     from clockhand.studies.translate.run import Translation
     from clockhand.studies.watch.buffers import WatchedBuffers
-    from clockhand.studies.watch.run import Watched
+    from clockhand.studies.watch.result import Watched
     from clockhand.study.catalogs import (
         devices,
         formats,
@@ -103,20 +103,20 @@ _PLACES = {
     "Conformance": "clockhand.study.own_policies",
     "FileCacheRun": "clockhand.studies.filecache.run",
     "Frames": "clockhand._engine",
-    "Locality": "clockhand.studies.locality.run",
+    "Locality": "clockhand.studies.locality.result",
     "MeasuredProfile": "clockhand.measure.run",
     "PageCacheRun": "clockhand.studies.pagecache.run",
     "PagedComparison": "clockhand.studies.programs.comparison",
-    "PagedRun": "clockhand.studies.programs.run",
+    "PagedRun": "clockhand.studies.programs.result",
     "Policy": "clockhand.study.policies",
     "Recommendation": "clockhand.studies.pages.recommendation",
-    "Simulation": "clockhand.studies.pages.run",
-    "SsdRun": "clockhand.studies.ssd.run",
-    "Tiering": "clockhand.studies.tier.run",
+    "Simulation": "clockhand.studies.pages.result",
+    "SsdRun": "clockhand.studies.ssd.result",
+    "Tiering": "clockhand.studies.tier.result",
     "Trace": "clockhand.traces",
     "Translation": "clockhand.studies.translate.run",
     "UsageError": "clockhand.study.errors",
-    "Watched": "clockhand.studies.watch.run",
+    "Watched": "clockhand.studies.watch.result",
     "WatchedBuffers": "clockhand.studies.watch.buffers",
     "__version__": "clockhand._engine",
     "break_even": "clockhand.studies.filecache.run",

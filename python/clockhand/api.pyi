@@ -7,19 +7,20 @@ from typing import TypedDict
 import polars as pl
 
 from clockhand.studies.filecache.run import FileCacheRun
-from clockhand.studies.locality.run import Locality
+from clockhand.studies.locality.result import Locality
 from clockhand.studies.pagecache.run import PageCacheRun
 from clockhand.studies.pages.recommendation import Recommendation
-from clockhand.studies.pages.run import Simulation
+from clockhand.studies.pages.result import Simulation
 from clockhand.studies.programs.comparison import PagedComparison
-from clockhand.studies.programs.run import PagedRun, Progress
+from clockhand.studies.programs.result import PagedRun
+from clockhand.studies.programs.run import Progress
 from clockhand.studies.programs.samples import Live
 from clockhand.studies.ssd.recommendation import BufferRecommendation
-from clockhand.studies.ssd.run import SsdRun
-from clockhand.studies.tier.run import Tiering
+from clockhand.studies.ssd.result import SsdRun
+from clockhand.studies.tier.result import Tiering
 from clockhand.studies.translate.run import Translation
 from clockhand.studies.watch.buffers import WatchedBuffers
-from clockhand.studies.watch.run import Watched
+from clockhand.studies.watch.result import Watched
 from clockhand.study.options import Device, FormatOfText, Listed, Names
 from clockhand.study.progress import Watching
 from clockhand.traces import OneTrace, Traces
@@ -202,108 +203,6 @@ def compare(
     Raises:
         UsageError: something is unknown, out of range or contradictory, or cannot be paged.
         ClockhandError: this machine refuses, or no process was paged.
-    """
-
-def pagecache(
-    traces: Traces,
-    *,
-    policies: Names,
-    frames: Listed | None = None,
-    memory: Listed | None = None,
-    page_size: float | str = "4KiB",
-    device: Device = "slc-nand",
-    file_device: Device | None = None,
-    first_touch: str = "zero",
-    zero_clean: str = "drop",
-    flush_every: str | None = None,
-    flush_age: str | None = None,
-    dirty_limit: float | str | None = None,
-    read_ahead: str = "none",
-    flush_at_end: bool = False,
-    io_log: Device | None = None,
-    seed: int = 0,
-    warm_up: float | str | None = None,
-    every: float | str | None = None,
-    jobs: int | None = None,
-    watch: Watching = None,
-    command: str | None = None,
-    only: str | None = None,
-    streams: Listed | None = None,
-    skip: int = 0,
-    limit: int | None = None,
-    assume_reads: bool = False,
-    view: str | None = None,
-    fetches: bool | None = None,
-    memory_limit: str | None = None,
-    trace_format: FormatOfText = None,
-    scratch: Device | None = None,
-    as_one: bool = False,
-    order: str | None = None,
-) -> pl.DataFrame:
-    """Run one page cache for processes and files, as :func:`run_pagecache` does; only the rows.
-
-    Args:
-        traces: One trace or several, as :class:`Trace` or as paths.
-        policies: Names with parameters, such as ``"craw:c=8,ghosts=literal"``; lists with commas,
-            ``"all"`` and patterns such as ``"clock*"`` too.
-        frames: Memory sizes in page frames, at least 1.
-        memory: Memory sizes as shares of the footprint (``0.05``, ``"5%"``, ``"1%..100%"``) or in
-            bytes (``"64MiB"``). Give either this or ``frames``.
-        page_size: Bytes, a power of two, or text such as ``"4KiB"``.
-        device: Name with options, such as ``"scm:ratio=100"``, or a TOML file.
-        file_device: Device of the files; ``device`` if not given.
-        first_touch: ``"zero"``, or ``"read"`` if every miss on anonymous memory reads.
-        zero_clean: ``"drop"``: an anonymous page that was never written is zero again when it comes
-            back; ``"read"``: it is read.
-        flush_every: Interval of the flusher: ``"5s"`` of trace time or ``"1000r"`` references; no
-            flusher if not given.
-        flush_age: Least time that a page of a file has been dirty when it is written, in the same
-            unit; 0 if not given.
-        dirty_limit: The share of the frames that dirty pages of files may have after a run of the
-            flusher, such as ``"1/4"``; no limit if not given.
-        read_ahead: ``"none"``, or ``"file:MIN-MAX"`` and ``"swap:N"`` with a comma between.
-        flush_at_end: Write dirty pages, of files and of memory, when the trace ends.
-        io_log: A file that gets every page that the run reads and writes, in order, as a trace in
-            the format of its ending (``.iolog`` for fio), without calls past the cache; of one
-            trace, policy and memory size.
-        seed: Seed of policies with random choices, from 0.
-        warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
-            (``"10s"``), so that memory is filled before.
-        every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
-            of one for the trace; ``cells`` of the result has those.
-        jobs: Threads, from 1 to 1024; all cores if not given.
-        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
-            ``False``.
-        command: The command line for the facts; the equivalent one if not given.
-        only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
-            would go to swap.
-        streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
-            ``"0,3-5"``.
-        skip: Requests that are passed over at the start.
-        limit: Requests that are taken then; no limit if None.
-        assume_reads: Take all requests as reads if a trace does not tell their operation; such
-            traces are refused otherwise.
-        view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
-            (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
-        fetches: Keep the instruction fetches of such a trace; true if not given.
-        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
-            at least 16 MiB; half of the machine's if not given.
-        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
-            table; found by content if not given.
-        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
-            names, so that a trace may be larger than memory; in memory if not given.
-        as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
-            own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
-
-    Returns:
-        One row per cell, in the order trace, memory size, policy, with the columns of
-        :data:`SCHEMA`. All I/Os and evictions are counted in pages, times in microseconds.
-
-    Raises:
-        UsageError: something is unknown, out of range or contradictory.
-        ClockhandError: a trace cannot be read.
     """
 
 def recommend(
@@ -764,7 +663,7 @@ def run_pagecache(
     """Run policies under traces of events and keep the facts for a report.
 
     A trace that knows of nothing but reads and writes is taken as accesses of memory; with
-    ``first_touch="read"`` it gives the counts of :func:`clockhand.simulate`.
+    ``first_touch="read"`` it gives the counts of :func:`clockhand.run_simulation`.
 
     Args:
         traces: One trace or several, as :class:`Trace` or as paths.
@@ -1247,117 +1146,6 @@ def run_translate(
         ClockhandError: a trace cannot be read.
     """
 
-def simulate(
-    traces: Traces,
-    *,
-    policies: Names,
-    frames: Listed | None = None,
-    memory: Listed | None = None,
-    page_size: float | str = "4KiB",
-    device: Device = "slc-nand",
-    bits: str = "exact",
-    write_miss: str = "fetch",
-    reserve: int = 0,
-    flush_at_end: bool = False,
-    bound_effort: float | str | None = None,
-    hand_ns: int | None = None,
-    fault_ns: int | None = None,
-    gauge_every: int | None = None,
-    io_log: Device | None = None,
-    sample: float | str | None = None,
-    seed: int = 0,
-    warm_up: float | str | None = None,
-    every: float | str | None = None,
-    jobs: int | None = None,
-    watch: Watching = None,
-    command: str | None = None,
-    only: str | None = None,
-    streams: Listed | None = None,
-    skip: int = 0,
-    limit: int | None = None,
-    assume_reads: bool = False,
-    view: str | None = None,
-    fetches: bool | None = None,
-    memory_limit: str | None = None,
-    trace_format: FormatOfText = None,
-    scratch: Device | None = None,
-    as_one: bool = False,
-    order: str | None = None,
-) -> pl.DataFrame:
-    """Replay traces against policies; only the rows of :func:`run_simulation`.
-
-    Args:
-        traces: One trace or several, as :class:`Trace` or as paths.
-        policies: Names with parameters, such as ``"craw:c=8,ghosts=literal"``; lists with commas,
-            ``"all"`` and patterns such as ``"clock*"`` too.
-        frames: Memory sizes in page frames, at least 1.
-        memory: Memory sizes as shares of the footprint (``0.05``, ``"5%"``, ``"1%..100%"``) or in
-            bytes (``"64MiB"``). Give either this or ``frames``.
-        page_size: Bytes, a power of two, or text such as ``"4KiB"``.
-        device: Name with options, such as ``"scm:ratio=100"``, or a TOML file.
-        bits: ``"exact"``, or ``"mapped"`` or ``"sensed"`` for what real memory shows of references.
-        write_miss: ``"fetch"``, or ``"blind"`` if a write fault reads nothing.
-        reserve: Frames of each memory size that are kept free for write-backs under way, as a pager
-            does. Policies and ``bound`` have the rest, at least one. The rows' ``frames`` include
-            them.
-        flush_at_end: Write dirty pages when the trace ends.
-        bound_effort: About how many seconds ``bound`` and ``opt-feasible`` may take per memory
-            size, from 0 to 3600; 2 if not given. Seconds stand for a number of steps, so that the
-            result does not depend on the machine.
-        hand_ns: Software overhead: nanoseconds that each hand movement adds to the I/O time. If
-            given, also 0, hand movements are counted, which takes longer: the frames that a policy
-            examines while it looks for a victim.
-        fault_ns: With ``bits="mapped"``: nanoseconds that each permission fault, by which a hit is
-            seen, adds to the I/O time.
-        gauge_every: Faults between two samples of the values that policies adapt, from the first
-            fault on.
-        io_log: A file that gets every page that the run reads from and writes to the device, in
-            order, as a trace in the format of its ending (``.iolog`` for fio); of one trace, policy
-            and memory size.
-        sample: Estimate from samples of the pages, with standard errors in the columns that end in
-            ``_standard_error``. A float above 0 and up to 1, or text (``"1%"``), is a rate; a whole
-            number from 32 is the number of pages to follow. With ``"auto:1%"`` each cell takes the
-            least sample with a standard error of its I/O time below 1 %.
-        seed: Seed of policies with random choices, and of samples, from 0.
-        warm_up: Counts begin after this number of references, share of them (``"20%"``) or time
-            (``"10s"``), so that memory is filled before.
-        every: A row for each interval, in references or in the trace's time (``"10ms"``), instead
-            of one for the trace; ``cells`` of the result has those.
-        jobs: Threads, from 1 to 1024; all cores if not given.
-        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
-            ``False``.
-        command: The command line for the facts; the equivalent one if not given.
-        only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
-            would go to swap.
-        streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
-            ``"0,3-5"``.
-        skip: Requests that are passed over at the start.
-        limit: Requests that are taken then; no limit if None.
-        assume_reads: Take all requests as reads if a trace does not tell their operation; such
-            traces are refused otherwise.
-        view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
-            (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
-        fetches: Keep the instruction fetches of such a trace; true if not given.
-        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
-            at least 16 MiB; half of the machine's if not given.
-        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
-            table; found by content if not given.
-        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
-            names, so that a trace may be larger than memory; in memory if not given.
-        as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
-            own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
-
-    Returns:
-        One row per cell, in the order trace, memory size, policy, with the columns of
-        :data:`SCHEMA`. All I/Os and evictions are counted in pages, times in microseconds.
-
-    Raises:
-        UsageError: something is unknown, out of range or contradictory.
-        ClockhandError: a trace cannot be read.
-    """
-
 def watch_buffers(
     trace: OneTrace,
     *,
@@ -1510,6 +1298,10 @@ def watch_policies(
 filecache = run_filecache
 
 locality = run_locality
+
+pagecache = run_pagecache
+
+simulate = run_simulation
 
 tier = run_tier
 

@@ -55,7 +55,7 @@ def test_columns_are_named_by_the_same_words_in_python(log: Path) -> None:
     for format in (TEXT, WORDS):
         info = Trace(log, format=format).info(watch=False)
         assert (info["requests"], info["write_requests"], info["span_ns"]) == (3, 1, 2_000_000)
-    rows = clockhand.simulate(log, policies="lru", frames="1", trace_format=WORDS)
+    rows = clockhand.simulate(log, policies="lru", frames="1", trace_format=WORDS).rows
     assert rows["references"].to_list() == [3]
 
 

@@ -34,7 +34,7 @@ def times_us(trace: clockhand.Trace, *policies: str, **options: object) -> dict[
         frames=12,
         device="unit",
         **options,  # type: ignore[arg-type]
-    )
+    ).rows
     return dict(rows.select("policy", "io_time_us").iter_rows())
 
 
@@ -56,14 +56,14 @@ def test_the_effort_is_a_number_of_steps_so_that_results_can_be_repeated(
 ) -> None:
     once, again = (times_us(mixed, *ENDS, bound_effort="0.01") for _ in range(2))
     assert once == again
-    rows = clockhand.simulate(mixed, policies=["bound", "opt-feasible:effort=1"], frames=12)
+    rows = clockhand.simulate(mixed, policies=["bound", "opt-feasible:effort=1"], frames=12).rows
     assert rows["policy_resolved"].to_list() == ["bound:effort=2", "opt-feasible:effort=1"]
 
 
 def test_without_effort_the_row_is_the_one_of_reads_and_writes(mixed: clockhand.Trace) -> None:
     rows = clockhand.simulate(
         mixed, policies=["bound", "bound:effort=0"], frames=[3, 12, 40], device="unit"
-    )
+    ).rows
     tight, plain = rows.partition_by("policy", maintain_order=True)
     for column in ("references", "read_ios", "write_ios"):
         assert tight[column].to_list() == plain[column].to_list()

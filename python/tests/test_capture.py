@@ -303,7 +303,7 @@ def test_a_view_makes_reads_and_writes_of_classes(
     info = Trace(trace, **options).info()
     assert (info["read_requests"], info["write_requests"], info["view"]) == (reads, writes, name)
     assert info["classes"] == {"I": 1, "R": 1, "A": 1, "W": 1}
-    (row,) = simulate(trace, policies="lru", frames=1, **options).to_dicts()
+    (row,) = simulate(trace, policies="lru", frames=1, **options).rows.to_dicts()
     assert (row["read_references"], row["write_references"]) == (reads, writes)
 
 

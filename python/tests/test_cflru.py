@@ -263,7 +263,7 @@ def test_cells_are_kept_and_are_those_of_the_studies(
     alone = clockhand.pagecache(
         ROOT / "traces/files/postmark.parquet",
         policies=LINUX, memory="30%", device="cflru-nand", read_ahead="file:3-31",
-    )  # fmt: skip
+    ).rows  # fmt: skip
     same = made.results["kernels"].filter(
         (pl.col("workload") == "file system benchmark")
         & (pl.col("policy") == LINUX)

@@ -104,13 +104,13 @@ def test_columns_of_unequal_length_are_refused() -> None:
 def test_the_kind_of_a_row_is_that_of_the_catalog() -> None:
     policies = [entry["name"] for entry in _engine.policies()]
     trace = clockhand.Trace.from_arrays(["R", "W"] * 50, [page % 7 * 4096 for page in range(100)])
-    rows = clockhand.simulate(trace, policies=policies, frames=3, bound_effort=0)
+    rows = clockhand.simulate(trace, policies=policies, frames=3, bound_effort=0).rows
     told = dict(rows.select("policy", "kind").iter_rows())
     assert told == {name: kind_in_rows(name) for name in policies}
     assert set(told.values()) == {"bits", "access", "offline", "bound"}
     can_run = ["clock", "lru", "min"]
     for others in (
-        clockhand.pagecache(trace, policies=can_run, frames=3),
+        clockhand.pagecache(trace, policies=can_run, frames=3).rows,
         clockhand.translate(trace, policies=can_run, frames=3, ratio=10).rows,
         clockhand.filecache(trace, policies=can_run, capacity="3", devices="hdd").rows,
     ):

@@ -109,7 +109,9 @@ def test_all_formats_and_python_give_the_same_rows(
 ) -> None:
     monkeypatch.chdir(textbook.parent)
     policies = ["clock", "craw", "bound"]
-    expected = simulate("textbook.trace", policies=policies, frames=[2, 3], device="cflru-nand")
+    expected = simulate(
+        "textbook.trace", policies=policies, frames=[2, 3], device="cflru-nand"
+    ).rows
     given = [word for policy in policies for word in ("--policy", policy)]
     command = ["simulate", "textbook.trace", *given, "--frames", "2,3", "--device", "cflru-nand"]
     readers: dict[str, Callable[[bytes], pl.DataFrame]] = {

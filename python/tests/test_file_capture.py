@@ -278,7 +278,7 @@ def test_two_captures_of_a_program_replay_alike(clockhand: Clockhand, tmp_path: 
     rows = []
     for _ in range(2):
         capture(clockhand, "sh", "-c", "sort text > sorted; cat sorted text > both; rm sorted both")
-        replayed = pagecache(tmp_path / "out.parquet", policies=["lru"], frames=32)
+        replayed = pagecache(tmp_path / "out.parquet", policies=["lru"], frames=32).rows
         counts = replayed.select("references", "hits", "file_read_ios", "file_write_ios", DROPPED)
         rows.append(counts.row(0, named=True))
     assert rows[0] == rows[1]

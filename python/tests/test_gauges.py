@@ -35,7 +35,7 @@ def test_no_gauges_are_no_rows(textbook: Path) -> None:
 def test_the_overhead_is_hand_movements_times_their_price(textbook: Path) -> None:
     policies = ["clock", "craw", "lru", "bound"]
     free, priced = (
-        clockhand.simulate(textbook, policies=policies, frames=[2, 3], hand_ns=hand_ns)
+        clockhand.simulate(textbook, policies=policies, frames=[2, 3], hand_ns=hand_ns).rows
         for hand_ns in (0, 1500)
     )
     added_us = priced["io_time_us"] - free["io_time_us"]

@@ -121,7 +121,7 @@ def captured(folder: Path) -> Path:
 
 
 def simulated(trace: Path, policy: str, frames: int) -> dict[str, int]:
-    counts = pagecache(trace, policies=[policy], frames=frames)
+    counts = pagecache(trace, policies=[policy], frames=frames).rows
     return counts.select("file_read_ios", "file_write_ios", "blind_fills").row(0, named=True)
 
 

@@ -101,7 +101,7 @@ class Workload:
         trace = clockhand.Trace.from_arrays(reads, self.pages * np.uint64(PAGE_BYTES))
         rows = clockhand.simulate(
             trace, policies=policy, frames=self.frames, page_size=PAGE_BYTES, device="unit"
-        )
+        ).rows
         return rows["misses"].to_list()
 
     def their_misses(self, make: Callable[[int], Any]) -> list[int]:

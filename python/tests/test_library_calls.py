@@ -115,14 +115,14 @@ def test_a_float_is_a_share_of_the_footprint(given: object, text: str | None) ->
 
 
 def test_memory_may_be_a_float() -> None:
-    by_share = clockhand.simulate(trace(), policies="clock", memory=[0.05, 0.5])
+    by_share = clockhand.simulate(trace(), policies="clock", memory=[0.05, 0.5]).rows
     assert by_share["frames"].to_list() == [1, 15]
 
 
 def test_patterns_name_trace_files(tmp_path: Path) -> None:
     for name in ("b", "a"):
         clockhand.convert_traces(trace(10), tmp_path / f"{name}.parquet")
-    rows = clockhand.simulate(f"{tmp_path}/*.parquet", policies="clock", frames=2)
+    rows = clockhand.simulate(f"{tmp_path}/*.parquet", policies="clock", frames=2).rows
     assert [Path(name).name for name in rows["trace"]] == ["a.parquet", "b.parquet"]
     with pytest.raises(ClockhandError, match=r"\*\.none: there is no such file"):
         clockhand.simulate(f"{tmp_path}/*.none", policies="clock", frames=2)
@@ -133,7 +133,7 @@ def test_folders_of_a_pattern_are_themselves_whatever_their_names(tmp_path: Path
         folder = tmp_path / name
         folder.mkdir()
         clockhand.convert_traces(trace(10), folder / "t.parquet")
-        rows = clockhand.simulate(f"{folder}/*.parquet", policies="clock", frames=2)
+        rows = clockhand.simulate(f"{folder}/*.parquet", policies="clock", frames=2).rows
         assert rows["trace"].to_list() == [f"{folder}/t.parquet"]
         (folder / "e.toml").write_text(
             'question = "q"\nexpected = "e"\ntraces = "*.parquet"\npolicies = "clock"\nframes = 2\n'
@@ -345,7 +345,7 @@ def test_a_policy_with_parameters_is_its_text() -> None:
     assert policy == "craw:c=13.3,ghosts=literal"
     assert pickle.loads(pickle.dumps(policy)) == policy
     assert clockhand.Policy("lru") == "lru"
-    rows = clockhand.simulate(trace(), policies=[policy, "lru"], frames=4)
+    rows = clockhand.simulate(trace(), policies=[policy, "lru"], frames=4).rows
     assert rows["policy"].to_list() == [policy, "lru"]
 
 
@@ -508,10 +508,21 @@ def test_jupyter_shows_one_bar_that_is_cleared(monkeypatch: pytest.MonkeyPatch) 
     assert shown[-1] == "" and "25 %" in shown[0] and "50 %" in shown[1] and len(shown) == 3
 
 
+def test_a_result_can_be_used_as_the_table_of_its_rows() -> None:
+    result = clockhand.simulate(trace(), policies=["clock", "lru"], frames=3)
+    assert isinstance(result, clockhand.Simulation) and len(result) == result.rows.height == 2
+    assert result["policy"].to_list() == ["clock", "lru"] and result.columns == result.rows.columns
+    assert result.filter(result["policy"] == "lru").equals(result.rows[1:])
+    assert [column.name for column in result] == result.rows.columns
+    assert pickle.loads(pickle.dumps(result)).rows.equals(result.rows)
+    with pytest.raises(AttributeError, match="no_such"):
+        result.no_such  # noqa: B018
+
+
 def test_rows_of_a_call_with_progress_are_those_without() -> None:
     seen: list[str] = []
     told = clockhand.simulate(
         trace(), policies="clock", frames=3, watch=lambda phase, *_: seen.append(phase)
-    )
-    assert told.equals(clockhand.simulate(trace(), policies="clock", frames=3, watch=False))
+    ).rows
+    assert told.equals(clockhand.simulate(trace(), policies="clock", frames=3, watch=False).rows)
     assert isinstance(told, pl.DataFrame)

@@ -77,7 +77,7 @@ def test_the_curve_holds_what_lru_counts_at_every_size() -> None:
     curve = clockhand.locality(COMMITTED, device="mlc-nand").miss_curve
     simulated = clockhand.simulate(
         COMMITTED, policies="lru", frames=[1, 33, 110, 581], device="mlc-nand"
-    )
+    ).rows
     shared = ["frames", "references", "misses", "read_misses", "write_misses", "read_ios",
               "write_ios", "io_time_us", "footprint_pages", "memory_share"]  # fmt: skip
     assert curve["frames"].to_list() == list(range(1, 582))

@@ -17,7 +17,7 @@ from clockhand.report.canvas import picture
 from clockhand.report.reported import Reported
 from clockhand.studies.locality.window import predict_window
 from clockhand.studies.programs.comparison import PagedComparison
-from clockhand.studies.programs.run import PagedRun
+from clockhand.studies.programs.result import PagedRun
 from clockhand.sweep import read_experiment, run_sweep
 from programs_example import AGREEING, compared, courses, facts, rows_of, sampled, statistics
 from test_library_calls import RESULTS, trace

@@ -80,7 +80,7 @@ def saved(tmp_path: Path, source: str) -> Path:
 
 def rows(policy: Any, **options: Any) -> pl.DataFrame:
     options = {"memory": "2%,10%,40%", **options}
-    return clockhand.simulate(TRACE, policies=policy, limit=60_000, **options).drop(
+    return clockhand.simulate(TRACE, policies=policy, limit=60_000, **options).rows.drop(
         *NAMES, OF_KINDS_OF_BITS
     )
 
@@ -101,7 +101,7 @@ def test_a_policy_runs_in_the_other_studies(tmp_path: Path, trace: Path) -> None
         mine = f"{saved(tmp_path, source)}:{name}"
         pair = [mine, own]
         translated = clockhand.translate(trace, policies=pair, memory="50%").rows
-        cached = clockhand.pagecache(trace, policies=pair, memory="50%")
+        cached = clockhand.pagecache(trace, policies=pair, memory="50%").rows
         for table in (translated, cached):
             first, second = (
                 table.filter(pl.col("policy") == policy).drop(NAMES) for policy in pair
@@ -121,9 +121,9 @@ class Mine:
         return self.numbers.randrange(len(frames))
 """
     mine = f"{saved(tmp_path, source)}:Mine"
-    first = clockhand.simulate(TRACE, policies=[mine], frames=30, limit=20_000, seed=3)
-    again = clockhand.simulate(TRACE, policies=[mine], frames=30, limit=20_000, seed=3)
-    other = clockhand.simulate(TRACE, policies=[mine], frames=30, limit=20_000, seed=4)
+    first = clockhand.simulate(TRACE, policies=[mine], frames=30, limit=20_000, seed=3).rows
+    again = clockhand.simulate(TRACE, policies=[mine], frames=30, limit=20_000, seed=3).rows
+    other = clockhand.simulate(TRACE, policies=[mine], frames=30, limit=20_000, seed=4).rows
     assert first.equals(again)
     assert first["read_ios"][0] != other["read_ios"][0]
     assert "seed=3" in first["policy_resolved"][0]
@@ -160,7 +160,7 @@ def test_parameters_are_given_as_the_signature_has_them(trace: Path) -> None:
     Taken.made.clear()
     clockhand.policy(Taken)
     text = "Taken:depth=7,share=1/4,exact=2/7,eager=true,order=down"
-    result = clockhand.simulate(trace, policies=text, frames=4, device="unit")
+    result = clockhand.simulate(trace, policies=text, frames=4, device="unit").rows
     [made] = Taken.made
     assert made == {
         "frames": 4,
@@ -180,7 +180,7 @@ def test_parameters_are_given_as_the_signature_has_them(trace: Path) -> None:
 
 def test_ranges_and_lists_of_parameters_work(tmp_path: Path, trace: Path) -> None:
     mine = f"{saved(tmp_path, FIFO)}:Fifo"
-    result = clockhand.simulate(trace, policies=f"{mine}:depth=1..3,clock,{mine}", frames=4)
+    result = clockhand.simulate(trace, policies=f"{mine}:depth=1..3,clock,{mine}", frames=4).rows
     names = [f"{mine}:depth=1", f"{mine}:depth=2", f"{mine}:depth=3", "clock", mine]
     assert result["policy"].to_list() == names
 
@@ -195,11 +195,11 @@ def test_a_class_is_taken_and_replaced_by_the_next_of_its_name(trace: Path) -> N
         vars_of.last = last
         return Mine
 
-    first = clockhand.simulate(trace, policies=[made(True), "clock"], frames=4)
-    second = clockhand.simulate(trace, policies=made(False), frames=4)
+    first = clockhand.simulate(trace, policies=[made(True), "clock"], frames=4).rows
+    second = clockhand.simulate(trace, policies=made(False), frames=4).rows
     assert first["policy"].to_list() == ["Mine", "clock"]
     assert second["policy"].to_list() == ["Mine"]
-    assert clockhand.simulate(trace, policies="Mine", frames=4).equals(second)
+    assert clockhand.simulate(trace, policies="Mine", frames=4).rows.equals(second)
 
 
 def test_two_classes_of_one_name_are_refused() -> None:
@@ -228,7 +228,7 @@ def test_the_digest_of_a_class_follows_its_code_and_values(trace: Path) -> None:
             def choose_victim(self, frames: clockhand.Frames) -> int:
                 return self.kept if "a" in {"a", "b"} else 0
 
-        rows = clockhand.simulate(trace, policies=Mine, frames=4, limit=10)
+        rows = clockhand.simulate(trace, policies=Mine, frames=4, limit=10).rows
         return str(rows["policy_resolved"][0])
 
     assert digest(0) == digest(0) != digest(1)
@@ -416,7 +416,7 @@ def test_a_source_that_changes_during_a_sweep_gives_no_cell(
 def test_several_cells_at_once_count_as_one_after_the_other(tmp_path: Path) -> None:
     pair = [f"{saved(tmp_path, EXAMPLE + LRU)}:{name}" for name in ("Clock", "Lru")]
     options: dict[str, Any] = {"policies": pair, "frames": "10,12,14,16,18,20", "limit": 20_000}
-    one, four = (clockhand.simulate(TRACE, **options, jobs=jobs) for jobs in (1, 4))
+    one, four = (clockhand.simulate(TRACE, **options, jobs=jobs).rows for jobs in (1, 4))
     assert one.equals(four)
 
 

@@ -209,7 +209,7 @@ def test_a_plain_trace_counts_as_in_simulate(clockhand: Any, textbook: Path) -> 
 
 
 def test_the_library_gives_rows_and_what_stands_out(events: Path) -> None:
-    rows = clockhand.pagecache(str(events), policies=["lru", "clock"], frames=[2, 9])
+    rows = clockhand.pagecache(str(events), policies=["lru", "clock"], frames=[2, 9]).rows
     assert rows.schema == pl.Schema(SCHEMA)
     sentences = findings(rows)
     assert any("With 9 frames, all policies take the same I/O time" in text for text in sentences)

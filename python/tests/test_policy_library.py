@@ -184,7 +184,7 @@ def others(crate: Path) -> Path:
 
 def rows(policy: str, **options: Any) -> pl.DataFrame:
     options = {"memory": "2%,10%,40%", "limit": 60_000, **options}
-    return clockhand.simulate(TRACE, policies=policy, **options).drop(*NAMES, OF_KINDS_OF_BITS)
+    return clockhand.simulate(TRACE, policies=policy, **options).rows.drop(*NAMES, OF_KINDS_OF_BITS)
 
 
 @pytest.mark.parametrize("parameters", ["", ":insert_ref=1"])

@@ -235,7 +235,7 @@ def test_the_prose_of_the_readme_says_what_its_trace_says() -> None:
         for row in clockhand.simulate(
             ROOT / "traces/tar-gzip.parquet", policies=["clock", "craw-a"], memory="5%",
             device="slc-nand",
-        ).to_dicts()
+        ).rows.to_dicts()
     }  # fmt: skip
     less = 100 * (1 - rows["craw-a"]["io_time_us"] / rows["clock"]["io_time_us"])
     assert f"still needs {less:.0f} % less I/O time at 5 % of memory" in readme

@@ -24,7 +24,7 @@ def program(tmp_path: Path) -> Path:
 
 
 def times_us(program: Path, frames: int, policies: list[str], device: str) -> dict[str, float]:
-    rows = clockhand.simulate(program, policies=policies, frames=frames, device=device)
+    rows = clockhand.simulate(program, policies=policies, frames=frames, device=device).rows
     return dict(rows.select("policy", "io_time_us").iter_rows())
 
 
@@ -108,7 +108,7 @@ def test_with_memory_for_everything_all_policies_are_equal(program: Path) -> Non
 def test_the_choice_of_the_first_half_is_tried_on_the_second(program: Path) -> None:
     def best_of(part: clockhand.Trace) -> tuple[str, dict[str, float]]:
         names = candidates("bit-driven") + candidates("access-driven")
-        rows = clockhand.simulate(part, policies=names, frames=16)
+        rows = clockhand.simulate(part, policies=names, frames=16).rows
         times = dict(rows.select("policy", "io_time_us").iter_rows())
         return min(names, key=times.__getitem__), times
 
@@ -217,7 +217,7 @@ def test_another_policy_is_named_if_it_loses_less_where_it_loses_most(program: P
     assert said.endswith(f"{answer.policy} up to {percent(worst - 1)}.")
     safest = said.partition("take ")[2].partition(":")[0]
     assert safest != answer.policy
-    alone = clockhand.simulate(program, policies=safest, frames=16)["io_time_us"][0]
+    alone = clockhand.simulate(program, policies=safest, frames=16).rows["io_time_us"][0]
     asked = answer.situations.row(0, named=True)
     assert alone / asked["best_io_time_us"] < worst
 

@@ -130,13 +130,13 @@ def test_a_trace_in_a_store_gives_the_rows_of_the_file_under_its_address(
     store: Any, cache: Path
 ) -> None:
     address = "memory://bucket/traces/a.parquet"
-    rows = clockhand.simulate(address, **OPTIONS)
-    local = clockhand.simulate(TRACE, **OPTIONS)
+    rows = clockhand.simulate(address, **OPTIONS).rows
+    local = clockhand.simulate(TRACE, **OPTIONS).rows
     assert rows["trace"].unique().to_list() == [address]
     assert rows.drop("trace").equals(local.drop("trace"))
-    by_pattern = clockhand.simulate("memory://bucket/*/*.parquet", **OPTIONS)
+    by_pattern = clockhand.simulate("memory://bucket/*/*.parquet", **OPTIONS).rows
     assert by_pattern.equals(rows)
-    assert clockhand.simulate(Trace(address), **OPTIONS).equals(rows)
+    assert clockhand.simulate(Trace(address), **OPTIONS).rows.equals(rows)
     [copy] = copies(cache)
     assert copy.read_bytes() == TRACE.read_bytes()
     for folder in (cache, copy.parent):

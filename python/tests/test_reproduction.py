@@ -68,7 +68,7 @@ def made(experiment: Path) -> Reproduction:
 def simulated() -> dict[tuple[str, float], dict[str, float]]:
     """Rows of `simulate`, by policy and share of the footprint."""
     policies = ["clock", "craw-a", *BESIDE]
-    rows = clockhand.simulate(TRACE, policies=policies, memory=MEMORY)
+    rows = clockhand.simulate(TRACE, policies=policies, memory=MEMORY).rows
     return {(row["policy"], row["memory_share"]): row for row in rows.to_dicts()}
 
 
@@ -328,7 +328,7 @@ def test_overheads_are_the_priced_counts_of_simulate(made: Reproduction) -> None
     table = kept(made, "overheads")
     rows = clockhand.simulate(
         TRACE, policies=["clock", "craw"], memory="5%,80%", bits="mapped", hand_ns=0
-    )
+    ).rows
     for row in rows.iter_rows(named=True):
         [priced] = table.filter(
             (pl.col("policy") == row["policy"]) & (pl.col("memory_share") == row["memory_share"])
@@ -450,7 +450,7 @@ def committed(table: str) -> pl.DataFrame:
 
 def test_committed_bands_are_made_again() -> None:
     policies = ["clock", "craw", "cflru", "arc"]
-    rows = clockhand.simulate(TRACE, policies=policies, memory="1%..100%").with_columns(
+    rows = clockhand.simulate(TRACE, policies=policies, memory="1%..100%").rows.with_columns(
         pl.lit("tar-gzip").alias("trace")
     )
     again = band_rows(rows)
@@ -555,7 +555,9 @@ def test_what_the_paper_prints_of_a_figure_stands_behind_ours(made: Reproduction
 
 
 def test_pages_that_go_to_swap_are_a_reading_of_their_own(made: Reproduction) -> None:
-    rows = clockhand.simulate(TRACE, policies=["clock", "craw"], memory="20%", only="anonymous")
+    rows = clockhand.simulate(
+        TRACE, policies=["clock", "craw"], memory="20%", only="anonymous"
+    ).rows
     kept = made.results["anonymous"].filter(pl.col("frames") == rows["frames"][0])
     for row in rows.to_dicts():
         [of_policy] = kept.filter(pl.col("policy") == row["policy"]).to_dicts()
@@ -589,11 +591,11 @@ def test_claims_by_construction_hold_whatever_the_trace(spread: int) -> None:
     windows = [f"cflru:window_share=1/{share}" for share in range(1, 7)]
     rows = clockhand.simulate(
         requests, policies=["min", "lru", *windows, "cflru-dynamic"], memory="20%,50%"
-    )
+    ).rows
     assert all(misses_least(rows.with_columns(workload=pl.lit("w")), of="min").values)
     whole = clockhand.simulate(
         requests, policies=["clock", "car", "cfclock", "craw", "craw-a"], memory="100%"
-    )
+    ).rows
     assert all(equal_with_all_memory(whole).values)
     drives = clockhand.run_ssd(
         requests,

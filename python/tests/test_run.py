@@ -234,7 +234,7 @@ def test_the_log_is_a_trace_with_a_stream_per_process(paged: Clockhand, tmp_path
             policies="clock",
             frames=row["frames"] - row["reserve"] - row["read_ahead"],
             bits=row["bits"],
-        )
+        ).rows
         assert again["misses"][0] == row["misses"]
 
 

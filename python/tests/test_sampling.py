@@ -17,10 +17,12 @@ SIZES = ["10%", "20%", "60%"]
 
 
 def test_exact_values_lie_within_the_errors_of_estimates_as_often_as_they_should() -> None:
-    exact = simulate(TRACES, policies=POLICIES, memory=SIZES, watch=False)
+    exact = simulate(TRACES, policies=POLICIES, memory=SIZES, watch=False).rows
     off = []
     for seed in range(3):
-        rows = simulate(TRACES, policies=POLICIES, memory=SIZES, sample=0.2, seed=seed, watch=False)
+        rows = simulate(
+            TRACES, policies=POLICIES, memory=SIZES, sample=0.2, seed=seed, watch=False
+        ).rows
         for name in ("io_time_us", "misses", "write_ios"):
             assert rows.select("trace", "policy", "frames", "references").equals(
                 exact.select("trace", "policy", "frames", "references")
@@ -39,23 +41,27 @@ def test_exact_values_lie_within_the_errors_of_estimates_as_often_as_they_should
 
 def test_samples_are_the_same_with_the_same_seed_and_others_with_another() -> None:
     one, same, other = (
-        simulate(TRACES[0], policies="craw", memory="20%", sample=sample, seed=seed, watch=False)
+        simulate(
+            TRACES[0], policies="craw", memory="20%", sample=sample, seed=seed, watch=False
+        ).rows
         for sample, seed in ((0.2, 1), ("20%", 1), ("20%", 2))
     )
     assert one.equals(same) and not one.equals(other)
     assert one["sample_share"].to_list() == [0.2] and one["replicates"].to_list() == [8]
-    whole = simulate(TRACES[0], policies="craw", memory="20%", watch=False)
+    whole = simulate(TRACES[0], policies="craw", memory="20%", watch=False).rows
     assert all(whole[name].null_count() == 1 for name in SAMPLE_COLUMNS)
     assert one["footprint_pages"].equals(whole["footprint_pages"])
 
 
 def test_the_least_sample_keeps_the_error_below_what_was_asked() -> None:
-    rows = simulate(TRACES[1], policies="lru,craw", memory="5%,90%", sample="auto:5%", watch=False)
+    rows = simulate(
+        TRACES[1], policies="lru,craw", memory="5%,90%", sample="auto:5%", watch=False
+    ).rows
     assert (rows["io_time_us_standard_error"] <= 0.05 * rows["io_time_us"]).all()
     assert rows["frames"].is_sorted()
     # A twentieth of the small memory is too few frames; the large one needs few pages.
     assert rows["sample_share"][0] == 1.0 and rows["sample_share"][3] < 0.1
-    exact = simulate(TRACES[1], policies="lru", memory="5%", watch=False)
+    exact = simulate(TRACES[1], policies="lru", memory="5%", watch=False).rows
     assert rows["io_time_us"][0] == exact["io_time_us"][0]
 
 
@@ -117,7 +123,7 @@ def test_a_sweep_keeps_estimates_beside_exact_cells(tmp_path: Path) -> None:
             rows = simulate(
                 TRACES[0], policies="lru,craw", memory="20%,60%", sample=sample, flush_at_end=flush,
                 watch=False,
-            )  # fmt: skip
+            ).rows  # fmt: skip
             same = kept.filter(pl.col("sample") == f"{sample} seed 0").select(
                 "frames", "policy_resolved", "misses", *SAMPLE_COLUMNS
             )

@@ -45,7 +45,7 @@ def test_a_sweep_keeps_its_references_there(clockhand: Clockhand, tmp_path: Path
 def test_traces_and_recipes_are_kept_there_too(tmp_path: Path) -> None:
     whole = Trace(TRACE)
     rows = [
-        clockhand.simulate(trace, policies="clock", frames="100", limit=50_000, **scratch)
+        clockhand.simulate(trace, policies="clock", frames="100", limit=50_000, **scratch).rows
         for trace in (whole, pickle.loads(pickle.dumps(whole)))
         for scratch in ({}, {"scratch": tmp_path})
     ]

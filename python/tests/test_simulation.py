@@ -41,7 +41,7 @@ def long_trace() -> clockhand.Trace:
 
 
 def test_rows_have_the_schema_and_add_up(pages: clockhand.Trace) -> None:
-    rows = clockhand.simulate(pages, policies=["clock", "lru", "craw"], frames=[1, 3, 6])
+    rows = clockhand.simulate(pages, policies=["clock", "lru", "craw"], frames=[1, 3, 6]).rows
     assert rows.schema == pl.Schema(SCHEMA)
     assert rows.filter(pl.col("hits") + pl.col("misses") != pl.col("references")).is_empty()
     assert rows.filter(
@@ -52,26 +52,28 @@ def test_rows_have_the_schema_and_add_up(pages: clockhand.Trace) -> None:
 
 def test_memory_sizes_may_be_text_numbers_or_arrays(pages: clockhand.Trace) -> None:
     for frames in ("2,4", [2, 4], (2, 4), np.array([2, 4]), pl.Series([2, 4])):
-        assert clockhand.simulate(pages, policies="lru", frames=frames)["frames"].to_list() == [
+        assert clockhand.simulate(pages, policies="lru", frames=frames).rows[
+            "frames"
+        ].to_list() == [
             2,
             4,
         ]
-    assert clockhand.simulate(pages, policies="lru", frames=2)["frames"].to_list() == [2]
+    assert clockhand.simulate(pages, policies="lru", frames=2).rows["frames"].to_list() == [2]
 
 
 def test_shares_of_the_footprint_are_rounded_down_to_at_least_one_frame(
     pages: clockhand.Trace,
 ) -> None:
-    rows = clockhand.simulate(pages, policies="lru", memory="1%..100%")
+    rows = clockhand.simulate(pages, policies="lru", memory="1%..100%").rows
     assert rows["frames"].to_list() == [max(1, 6 * percent // 100) for percent in range(1, 101)]
-    rows = clockhand.simulate(pages, policies="lru", memory=["50%", "8KiB", "1GiB"])
+    rows = clockhand.simulate(pages, policies="lru", memory=["50%", "8KiB", "1GiB"]).rows
     assert rows["frames"].to_list() == [3, 2, 2**18]
     assert rows["memory_share"][0] == 0.5
 
 
 def test_larger_pages_make_a_smaller_footprint(pages: clockhand.Trace) -> None:
     for page_size, footprint_pages in ((4096, 6), ("4KiB", 6), ("8KiB", 4), (1 << 20, 1)):
-        rows = clockhand.simulate(pages, policies="lru", frames=1, page_size=page_size)
+        rows = clockhand.simulate(pages, policies="lru", frames=1, page_size=page_size).rows
         assert rows["footprint_pages"].to_list() == [footprint_pages]
 
 
@@ -84,23 +86,25 @@ def test_devices_price_reads_and_writes(pages: clockhand.Trace, tmp_path: Path) 
         ("cflru-nand", 284.2, 1833),
         (tmp_path / "own.toml", 3, 7),
     ):
-        row = clockhand.simulate(pages, policies="lru", frames=3, device=device).row(0, named=True)
+        row = clockhand.simulate(pages, policies="lru", frames=3, device=device).rows.row(
+            0, named=True
+        )
         expected = row["read_ios"] * read_us + row["write_ios"] * write_us
         assert row["device"] == str(device)
         assert row["io_time_us"] == pytest.approx(expected)
 
 
 def test_energy_is_there_where_the_profile_states_it(pages: clockhand.Trace) -> None:
-    row = clockhand.simulate(pages, policies="lru", frames=3, device="cflru-nand").row(
+    row = clockhand.simulate(pages, policies="lru", frames=3, device="cflru-nand").rows.row(
         0, named=True
     )
     assert row["energy_uj"] == pytest.approx(row["read_ios"] * 9.4 + row["write_ios"] * 59.6)
-    assert clockhand.simulate(pages, policies="lru", frames=3)["energy_uj"].to_list() == [None]
+    assert clockhand.simulate(pages, policies="lru", frames=3).rows["energy_uj"].to_list() == [None]
 
 
 def test_an_erase_makes_writes_dearer(pages: clockhand.Trace) -> None:
     plain, erasing = (
-        clockhand.simulate(pages, policies="lru", frames=3, device=device)["io_time_us"][0]
+        clockhand.simulate(pages, policies="lru", frames=3, device=device).rows["io_time_us"][0]
         for device in ("cflru-nand", "cflru-nand:erase=true")
     )
     assert erasing > plain
@@ -108,8 +112,8 @@ def test_an_erase_makes_writes_dearer(pages: clockhand.Trace) -> None:
 
 def test_a_reserve_leaves_policies_the_rest_of_the_frames(pages: clockhand.Trace) -> None:
     policies = ["clock", "craw", "lru", "min", "bound"]
-    rest = clockhand.simulate(pages, policies=policies, frames=[2, 3])
-    rows = clockhand.simulate(pages, policies=policies, frames=[4, 5], reserve=2)
+    rest = clockhand.simulate(pages, policies=policies, frames=[2, 3]).rows
+    rows = clockhand.simulate(pages, policies=policies, frames=[4, 5], reserve=2).rows
     assert rows["frames"].unique().to_list() == [4, 5]
     assert rows["reserve"].unique().to_list() == [2]
     differing = ["frames", "memory_share", "reserve"]
@@ -119,7 +123,7 @@ def test_a_reserve_leaves_policies_the_rest_of_the_frames(pages: clockhand.Trace
 
 def test_a_blind_write_miss_reads_nothing(pages: clockhand.Trace) -> None:
     fetch, blind = (
-        clockhand.simulate(pages, policies="lru", frames=3, write_miss=rule).row(0, named=True)
+        clockhand.simulate(pages, policies="lru", frames=3, write_miss=rule).rows.row(0, named=True)
         for rule in ("fetch", "blind")
     )
     assert fetch["read_ios"] == fetch["misses"]
@@ -128,7 +132,9 @@ def test_a_blind_write_miss_reads_nothing(pages: clockhand.Trace) -> None:
 
 
 def test_a_flush_at_the_end_writes_what_is_dirty(pages: clockhand.Trace) -> None:
-    row = clockhand.simulate(pages, policies="lru", frames=3, flush_at_end=True).row(0, named=True)
+    row = clockhand.simulate(pages, policies="lru", frames=3, flush_at_end=True).rows.row(
+        0, named=True
+    )
     # The string ends with 7 0 1, and of these the pages 7 and 1 were written.
     assert row["flush_writes"] == 2
     assert row["write_ios"] == row["dirty_evictions"] + row["write_backs"] + 2
@@ -136,7 +142,7 @@ def test_a_flush_at_the_end_writes_what_is_dirty(pages: clockhand.Trace) -> None
 
 def test_mapped_bits_differ_from_the_papers_rule(pages: clockhand.Trace) -> None:
     exact, mapped = (
-        clockhand.simulate(pages, policies="clock", frames=3, bits=bits).row(0, named=True)
+        clockhand.simulate(pages, policies="clock", frames=3, bits=bits).rows.row(0, named=True)
         for bits in ("exact", "mapped")
     )
     assert (exact["bits"], mapped["bits"]) == ("exact", "mapped")
@@ -149,7 +155,7 @@ def test_sensed_bits_differ_from_mapped_ones_where_a_first_write_shows_a_read() 
     ops = [numbers.choice("RW") for _ in pages]
     trace = clockhand.Trace.from_arrays(ops, pages)
     mapped, sensed = (
-        clockhand.simulate(trace, policies=["clock", "craw"], frames=6, bits=bits)
+        clockhand.simulate(trace, policies=["clock", "craw"], frames=6, bits=bits).rows
         for bits in ("mapped", "sensed")
     )
     assert sensed["bits"].to_list() == ["sensed"] * 2
@@ -161,7 +167,9 @@ def test_sensed_bits_differ_from_mapped_ones_where_a_first_write_shows_a_read() 
 
 def test_one_thread_and_two_give_the_same_rows(pages: clockhand.Trace) -> None:
     one, two = (
-        clockhand.simulate(pages, policies=["craw", "min", "car"], memory="1%..100%", jobs=jobs)
+        clockhand.simulate(
+            pages, policies=["craw", "min", "car"], memory="1%..100%", jobs=jobs
+        ).rows
         for jobs in (1, 2)
     )
     assert_frame_equal(one, two)

@@ -11,7 +11,8 @@ import clockhand
 from clockhand.command.ssd import for_people
 from clockhand.report.words import time_text
 from clockhand.studies.ssd.findings import findings
-from clockhand.studies.ssd.run import SSD_SCHEMA, SsdRun
+from clockhand.studies.ssd.result import SsdRun
+from clockhand.studies.ssd.run import SSD_SCHEMA
 from clockhand.studies.ssd.time_records import timed_place
 from clockhand.studies.ssd.waits import WAITS
 from clockhand.sweep import read_experiment, run_sweep

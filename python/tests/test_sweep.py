@@ -93,7 +93,7 @@ def test_a_sweep_gives_the_rows_of_single_simulations(
             bits=bits,
             bound_effort=0,
             seed=3,
-        )
+        ).rows
         for trace in ["other.trace", "textbook.trace"]
         for page_size in [4096, 8192]
         for device in ["slc-nand", "scm:ratio=10"]
@@ -124,7 +124,7 @@ def test_each_view_of_a_trace_with_classes_is_what_simulate_sees(
     single = [
         clockhand.simulate(
             "accesses.parquet", policies=["clock", "craw"], frames=[5, 20], view=view
-        )
+        ).rows
         for view in ("paper", "bus", "fault")
     ]
     assert simulated(sweep.rows).equals(pl.concat(single))
@@ -147,7 +147,9 @@ def test_what_is_taken_alone_of_a_trace_is_what_simulate_sees_and_another_cell(
     whole = swept("")
     for only in ("reads", "writes"):
         alone = swept(f'only = "{only}"')
-        single = clockhand.simulate(textbook, policies=["clock", "craw"], frames=[3, 5], only=only)
+        single = clockhand.simulate(
+            textbook, policies=["clock", "craw"], frames=[3, 5], only=only
+        ).rows
         assert simulated(alone).drop("trace").equals(single.drop("trace"))
         assert alone["view"].unique().to_list() == [f"none, only {only}"]
     assert swept("").equals(whole)
@@ -219,7 +221,7 @@ def test_each_reserve_is_what_simulate_keeps_free(experiment: Path) -> None:
     for reserve in (0, 3):
         alone = clockhand.simulate(
             trace, policies=POLICIES, memory="100%", bound_effort=0, seed=3, reserve=reserve
-        )
+        ).rows
         rows = sweep.rows.filter(
             pl.col("trace").str.ends_with("textbook.trace"),
             reserve=reserve, page_bytes=4096, device="slc-nand", bits="exact",
@@ -310,7 +312,7 @@ def test_kills_at_any_moment_lose_no_written_cell_and_leave_no_broken_file(
     assert not list(dataset.folder.glob(".clockhand-*"))
     alone = clockhand.simulate(
         rest.rows["trace"][0], policies=["lru", "clock", "craw"], memory="1%..20%"
-    )
+    ).rows
     assert simulated(rest.rows).equals(alone)
 
 

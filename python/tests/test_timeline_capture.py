@@ -129,7 +129,7 @@ def test_a_page_cache_of_both_replays_the_trace(
     clockhand: Clockhand, program: Path, tmp_path: Path
 ) -> None:
     capture(clockhand, program)
-    counts = pagecache(tmp_path / "out.parquet", policies=["lru"], frames=1000)
+    counts = pagecache(tmp_path / "out.parquet", policies=["lru"], frames=1000).rows
     row = counts.select(
         "anon_read_ios",
         "file_read_ios",

@@ -33,7 +33,7 @@ COUNTS = ("requests", "read_requests", "write_requests", "references", "footprin
 
 
 def rows_of(trace: Trace | Path) -> pl.DataFrame:
-    return simulate(trace, policies=["lru", "craw", "min"], frames=[2, 3]).drop("trace")
+    return simulate(trace, policies=["lru", "craw", "min"], frames=[2, 3]).rows.drop("trace")
 
 
 def counts(trace: Trace | Path) -> list[Any]:
@@ -230,7 +230,7 @@ def test_a_table_is_taken_where_a_trace_is(textbook: Path) -> None:
     for table in (pl.DataFrame(columns), pl.LazyFrame(columns), pandas.DataFrame(columns)):
         [trace] = clockhand.traces.as_traces(table)
         assert trace.info() == expected and trace.name == "table"
-    rows = clockhand.simulate(pl.DataFrame(columns), policies="clock", frames="1")
+    rows = clockhand.simulate(pl.DataFrame(columns), policies="clock", frames="1").rows
     assert rows["references"].to_list() == [3]
     with pytest.raises(clockhand.UsageError, match="the DataFrame has no column 'op', only page"):
         clockhand.simulate(pl.DataFrame({"page": [1]}), policies="clock", frames="1")

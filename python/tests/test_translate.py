@@ -85,7 +85,7 @@ def test_rows_come_in_the_order_of_the_grid_and_every_list_is_a_dimension_of_it(
 
 def test_memory_faults_as_simulate_says() -> None:
     split = grid(split=True, page_size="4KiB", policies=["lru", "craw:c=8"])
-    simulated = clockhand.simulate(program(), policies=["lru", "craw:c=8"], memory="20%,60%")
+    simulated = clockhand.simulate(program(), policies=["lru", "craw:c=8"], memory="20%,60%").rows
     of_tlb = split.rows.filter((pl.col("tlb") == "4") & (pl.col("storage_ratio") == 1))
     assert of_tlb["page_faults"].to_list() == simulated["misses"].to_list()
     assert of_tlb["write_ios"].to_list() == simulated["write_ios"].to_list()

@@ -40,7 +40,7 @@ def summed(steps: list[dict[str, Any]]) -> dict[str, int]:
 def test_steps_add_up_to_the_counts_of_a_simulation(name: str, bits: str) -> None:
     trace = written_in_part()
     (course,) = watch_policies(trace, policies=name, frames=5, bits=bits).courses
-    row = simulate(trace, policies=name, frames=5, bits=bits, hand_ns=0).row(0, named=True)
+    row = simulate(trace, policies=name, frames=5, bits=bits, hand_ns=0).rows.row(0, named=True)
     counts = summed(course.steps)
     assert counts == {key: row[key] for key in counts}
     assert (course.read_ios, course.write_ios) == (row["read_ios"], row["write_ios"])
@@ -205,7 +205,7 @@ def test_a_strip_shows_misses_and_writes_and_leads_to_them(
         "return [...document.querySelectorAll('.strip path')].map((path) =>"
         " (path.getAttribute('d').match(/M/g) ?? []).length)"
     )
-    rows = simulate(written_in_part(), policies="craw,clock", frames=6, hand_ns=0).to_dicts()
+    rows = simulate(written_in_part(), policies="craw,clock", frames=6, hand_ns=0).rows.to_dicts()
     assert [strokes[0], strokes[2]] == [row["misses"] for row in rows]
     browser.execute_script(
         "const whole = document.querySelector('.strip svg');"
@@ -232,7 +232,7 @@ def test_the_last_step_has_the_counts_of_the_whole(browser: Any, pages: Path) ->
         "return [...document.querySelectorAll('.course')].map((course) =>"
         " [...course.querySelectorAll('dl:first-of-type dd')].map((one) => one.textContent))"
     )
-    rows = simulate(written_in_part(), policies="craw,clock", frames=6, hand_ns=0)
+    rows = simulate(written_in_part(), policies="craw,clock", frames=6, hand_ns=0).rows
     names = ("hits", "misses", "read_ios", "write_ios", "hand_movements")
     assert shown == [[str(row[name]) for name in names] for row in rows.to_dicts()]
 

@@ -23,7 +23,8 @@ from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
 from clockhand.command.study import run_shown, with_options
 from clockhand.studies.locality.findings import TOP_COLUMNS, write_verdict
-from clockhand.studies.locality.run import LOCALITY, Locality, locality_with
+from clockhand.studies.locality.result import Locality
+from clockhand.studies.locality.run import LOCALITY, locality_with
 from clockhand.studies.locality.tables import KINDS, THINNED
 from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import trace_label

@@ -27,7 +27,8 @@ from clockhand.studies.programs.findings import (
     processes_for_people,
     run_findings,
 )
-from clockhand.studies.programs.run import PagedRun, run
+from clockhand.studies.programs.result import PagedRun
+from clockhand.studies.programs.run import run
 from clockhand.studies.programs.samples import Live
 from clockhand.study.errors import ClockhandError, UsageError, option
 from clockhand.study.facts import printable

@@ -8,7 +8,8 @@ from rich.text import Text
 from clockhand.command.output import print_table
 from clockhand.command.study import study_command
 from clockhand.studies.ssd.findings import findings, geometry_line
-from clockhand.studies.ssd.run import SSD, SsdRun
+from clockhand.studies.ssd.result import SsdRun
+from clockhand.studies.ssd.run import SSD
 from clockhand.study.facts import printable, trace_label
 
 

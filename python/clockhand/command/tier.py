@@ -8,7 +8,8 @@ from rich.text import Text
 from clockhand.command.output import print_table, share_text
 from clockhand.command.study import study_command
 from clockhand.studies.tier.findings import findings, group_label, groups
-from clockhand.studies.tier.run import TIER, Tiering
+from clockhand.studies.tier.result import Tiering
+from clockhand.studies.tier.run import TIER
 from clockhand.study.facts import printable
 
 

@@ -14,7 +14,8 @@ from clockhand.command.reading import with_reading
 from clockhand.command.study import with_options
 from clockhand.studies.watch.buffers import WatchedBuffers, watch_buffers
 from clockhand.studies.watch.playing import DEFAULT_LIMIT
-from clockhand.studies.watch.run import Watched, watch_policies
+from clockhand.studies.watch.result import Watched
+from clockhand.studies.watch.run import watch_policies
 from clockhand.study.errors import UsageError, option
 from clockhand.study.records import Fields
 from clockhand.traces import Reading

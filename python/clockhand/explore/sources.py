@@ -11,9 +11,11 @@ import polars as pl
 from clockhand.explore.kept import KeptCells
 from clockhand.report.reported import Reported
 from clockhand.report.words import percent, unique
-from clockhand.studies.pages.run import PAGES, Simulation, run_simulation
+from clockhand.studies.pages.result import Simulation
+from clockhand.studies.pages.run import PAGES, run_simulation
 from clockhand.studies.watch.playing import DEFAULT_LIMIT
-from clockhand.studies.watch.run import Watched, watch_policies
+from clockhand.studies.watch.result import Watched
+from clockhand.studies.watch.run import watch_policies
 from clockhand.study.catalogs import devices, policies
 from clockhand.study.errors import UsageError
 from clockhand.study.facts import base_names

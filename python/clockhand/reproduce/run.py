@@ -18,7 +18,8 @@ from clockhand.reproduce.measures.locality import locality_rows
 from clockhand.reproduce.packaged import packaged_content
 from clockhand.reproduce.statements import claim_table, statements, thresholds
 from clockhand.studies.filecache.run import break_even
-from clockhand.studies.locality.run import Locality, locality
+from clockhand.studies.locality.result import Locality
+from clockhand.studies.locality.run import locality
 from clockhand.studies.locality.tables import TABLES
 from clockhand.studies.locality.window import predict_window
 from clockhand.studies.pages.run import GAUGE_SCHEMA, run_simulation

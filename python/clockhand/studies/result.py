@@ -1,7 +1,7 @@
 """What every study gives: rows, how they were made, what they say, figures and a report."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 class StudyResult(ReportedRows):
     """The result of a study.
+
+    Until 0.3 it can be used as the table of its rows, which ``simulate`` and ``pagecache`` gave:
+    it has the table's columns, length and methods beside its own.
 
     Attributes:
         rows: One row per cell, in the order of the study's lists; with ``every``, one per interval.
@@ -42,6 +45,21 @@ class StudyResult(ReportedRows):
     @cached_property
     def cells(self) -> "pl.DataFrame":  # type: ignore[override]
         return self._ran.cells
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the rows that the result itself lacks."""
+        if name.startswith("_") or hasattr(type(self), name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.rows, name)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.rows[key]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> "Iterator[pl.Series]":
+        return iter(self.rows)
 
     @property
     def records(self) -> Records:

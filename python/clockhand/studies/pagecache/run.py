@@ -1,7 +1,5 @@
 """Page caches: policies under traces of calls, syncs, truncations, a flusher and reading ahead."""
 
-import polars as pl
-
 from clockhand.studies.result import StudyResult
 from clockhand.study.calls import asks
 from clockhand.study.columns import schema
@@ -15,7 +13,8 @@ SCHEMA = schema("pagecache")
 class PageCacheRun(StudyResult):
     """The result of :func:`run_pagecache`, with the attributes of :class:`~.result.StudyResult`.
 
-    Rows are in the order trace, memory size, policy, with the columns of :data:`SCHEMA`.
+    Rows are in the order trace, memory size, policy, with the columns of :data:`SCHEMA`. All I/Os
+    and evictions are counted in pages, times in microseconds.
     """
 
     compared_by = "policy"
@@ -38,17 +37,10 @@ def run_pagecache(traces: Traces, **options: object) -> PageCacheRun:
     """Run policies under traces of events and keep the facts for a report.
 
     A trace that knows of nothing but reads and writes is taken as accesses of memory; with
-    ``first_touch="read"`` it gives the counts of :func:`clockhand.simulate`.
+    ``first_touch="read"`` it gives the counts of :func:`clockhand.run_simulation`.
     """
     return called(PAGE_CACHE, traces, options)
 
 
-@asks("pagecache")
-def pagecache(traces: Traces, **options: object) -> pl.DataFrame:
-    """Run one page cache for processes and files, as :func:`run_pagecache` does; only the rows.
-
-    Returns:
-        One row per cell, in the order trace, memory size, policy, with the columns of
-        :data:`SCHEMA`. All I/Os and evictions are counted in pages, times in microseconds.
-    """
-    return run_pagecache(traces, **options).rows
+pagecache = run_pagecache
+"""The older name, which goes with 0.3."""

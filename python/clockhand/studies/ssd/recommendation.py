@@ -10,7 +10,8 @@ from clockhand import _engine
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import Reported
 from clockhand.studies.ssd.recommendation_sentences import Sentences
-from clockhand.studies.ssd.run import SsdRun, run_ssd
+from clockhand.studies.ssd.result import SsdRun
+from clockhand.studies.ssd.run import run_ssd
 from clockhand.studies.ssd.sizes import frontier_of, sizes_of, smallest_that_lives, table_of
 from clockhand.studies.ssd.time_findings import BASELINE
 from clockhand.study.calls import READING, RUN, arguments, in_python

@@ -7,7 +7,7 @@ import polars as pl
 
 from clockhand.report.words import percent, size_text, time_text
 from clockhand.studies.ssd.findings import of_collection, of_length, years_text
-from clockhand.studies.ssd.run import SsdRun
+from clockhand.studies.ssd.result import SsdRun
 from clockhand.studies.ssd.sizes import Row, Size
 from clockhand.studies.ssd.time_findings import BASELINE
 from clockhand.study.facts import printable, trace_label

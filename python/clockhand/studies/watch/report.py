@@ -46,7 +46,7 @@ class Player:
 
 
 class Course(Protocol):
-    """What one policy did, as :class:`clockhand.studies.watch.run.Course`."""
+    """What one policy did, as :class:`clockhand.studies.watch.result.Course`."""
 
     @property
     def policy(self) -> str:
