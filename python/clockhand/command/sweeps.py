@@ -32,6 +32,7 @@ from clockhand.report.paper_tables import PaperTable
 from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import base_names, printable
 from clockhand.study.files import refuse_overwriting
+from clockhand.study.options import options_of
 from clockhand.study.records import Fields, Record
 from clockhand.sweep import Dataset, analyse, differences, read_experiment, run_sweep
 from clockhand.sweep.differences import Differences
@@ -73,8 +74,7 @@ MemoryBudget = Annotated[
         "--memory-budget",
         "--memory-limit",
         metavar="SIZE",
-        help="Limit of memory for a trace and the cells at work on it; half of the "
-        "machine's if not given.",
+        help=options_of("reading")["memory_limit"].help,
     ),
 ]
 ReportedFolder = Annotated[
