@@ -75,8 +75,13 @@ def shown_progress() -> Iterator[Watch]:
         with terminal_bar(errors) as on_progress:
             yield on_progress
     else:
-        lines = Lines()
-        yield lambda phase, done, total: lines.update(LABELS[phase], done, total)
+        yield told_in_lines()
+
+
+def told_in_lines() -> Watch:
+    """Return a function that shows progress as lines."""
+    lines = Lines()
+    return lambda phase, done, total: lines.update(LABELS[phase], done, total)
 
 
 def _may_be_terminal() -> bool:

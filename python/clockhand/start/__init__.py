@@ -40,6 +40,10 @@ def main() -> None:
     elif 0 <= (descriptors := os.sysconf("SC_OPEN_MAX")) < LEAST_DESCRIPTORS:
         os.write(STANDARD_ERROR, TOO_FEW_DESCRIPTORS % (LEAST_DESCRIPTORS, descriptors))
         os._exit(FAILED)
+    elif (code := _plain_answer()) is not None:
+        _handle(signal.SIG_IGN)
+        gc.freeze()
+        sys.exit(code)
     from clockhand import command
 
     command.load(sys.argv[1:])
@@ -55,6 +59,24 @@ def main() -> None:
     _handle(signal.SIG_IGN)
     gc.freeze()
     sys.exit(code)
+
+
+def _plain_answer() -> int | None:
+    """Answer plain words at once; the exit code, or ``None`` if the command has to answer."""
+    from clockhand.start.plain import asked
+
+    cell = asked(sys.argv[1:])
+    if cell is None:
+        return None
+    try:
+        _handle(signal.default_int_handler)
+        code = cell.answer()
+    except KeyboardInterrupt:
+        _handle(signal.SIG_IGN)
+        os.write(STANDARD_ERROR, INTERRUPTED)
+        return FAILED
+    _handle(_end)
+    return code
 
 
 def _handle(handler: object) -> None:
