@@ -12,6 +12,8 @@ use crate::parameters::Settings;
 use crate::parts::{FrameList, Links};
 use crate::{Frame, Frames, HitBits, Op, PageId, Step};
 
+pub mod ace;
+pub mod ace_clock;
 pub mod ad_lru;
 pub mod arc;
 pub mod car;

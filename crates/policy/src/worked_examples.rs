@@ -13,6 +13,8 @@ use crate::{Frame, FrameTable, Frames, Memory, Op, PageId, Ratio};
 pub(crate) struct After {
     /// The pages that left, in order; a dirty one with an asterisk.
     pub(crate) evicted: String,
+    /// The pages that were written and stayed, in order.
+    pub(crate) written_back: String,
     /// The policy's lists and values, as it shows them.
     pub(crate) state: String,
 }
@@ -64,12 +66,16 @@ fn replay<P: PagePolicy>(
     references: &[(Op, PageId)],
     hit: impl Fn(&mut Memory<P>, Op, Frame),
 ) -> After {
-    let mut evicted: Vec<String> = Vec::new();
+    let (mut evicted, mut written_back) = (Vec::new(), Vec::new());
     for &(op, page) in references {
         let frame = memory.frame_of(page);
         if frame == Frame::NONE {
             while memory.is_full() {
                 let victim = memory.propose_victim_for(page).expect("nothing is pinned");
+                while let Some(frame) = memory.next_write_back() {
+                    written_back.push(memory.frames().page(frame).0.to_string());
+                    memory.written_back(frame);
+                }
                 let dirty = if memory.frames().is_dirty(victim) { "*" } else { "" };
                 memory.written_back(victim);
                 evicted.push(format!("{}{dirty}", memory.commit_eviction().0));
@@ -82,7 +88,11 @@ fn replay<P: PagePolicy>(
     }
     let mut shown = Shown { frames: memory.frames(), parts: Vec::new() };
     memory.policy().inspect(&mut shown);
-    After { evicted: evicted.join(" "), state: shown.parts.join(" ") }
+    After {
+        evicted: evicted.join(" "),
+        written_back: written_back.join(" "),
+        state: shown.parts.join(" "),
+    }
 }
 
 struct Shown<'a> {

@@ -6,6 +6,7 @@ use num_rational::Ratio;
 
 use crate::{Event, Op, State, Twin, parameters::Parameters};
 
+#[derive(Clone)]
 pub(crate) struct Cflru {
     frames: usize,
     window_pages: usize,
@@ -15,6 +16,7 @@ pub(crate) struct Cflru {
 }
 
 /// moves the window after each period.
+#[derive(Clone)]
 struct Controller {
     period: usize,
     step_pages: usize,
@@ -54,7 +56,7 @@ impl Cflru {
         region.position(|(_, dirty)| !dirty).unwrap_or(0)
     }
 
-    fn evict(&mut self) -> (u64, bool) {
+    pub(crate) fn evict(&mut self) -> (u64, bool) {
         self.lru_to_mru.remove(self.victim()).expect("memory is full")
     }
 }

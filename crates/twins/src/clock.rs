@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use crate::clock_page::{ClockPage, ascending, take};
 use crate::{Event, Op, State, Twin, parameters::Parameters, visibility::Visibility};
 
+#[derive(Clone)]
 pub(crate) struct Clock {
     frames: usize,
     insert_ref: bool,
@@ -24,7 +25,7 @@ impl Clock {
     }
 
     /// a page with bit 1 gets bit 0 and the hand moves on; the first page with bit 0 is evicted.
-    fn evict(&mut self) -> (u64, bool) {
+    pub(crate) fn evict(&mut self) -> (u64, bool) {
         loop {
             let mut page = self.from_hand.pop_front().expect("memory is full");
             if !page.reference {
@@ -33,6 +34,14 @@ impl Clock {
             page.clear_reference();
             self.from_hand.push_back(page);
         }
+    }
+}
+
+impl Clock {
+    /// The clock, each page with its reference bit and its dirty flag.
+    pub(crate) fn state_with_dirty(&self) -> State {
+        let entry = |it: &ClockPage| State::entry(it.page, &[it.reference, it.dirty]);
+        State::Object(vec![("from_hand", State::List(self.from_hand.iter().map(entry).collect()))])
     }
 }
 
@@ -54,6 +63,11 @@ impl Twin for Clock {
 
     fn drop_page(&mut self, page: u64) -> bool {
         take(&mut self.from_hand, page).expect("the page is in memory").dirty
+    }
+
+    fn set_dirty(&mut self, page: u64, dirty: bool) {
+        let held = self.from_hand.iter_mut().find(|entry| entry.page == page);
+        held.expect("the page is in memory").dirty = dirty;
     }
 
     fn state(&self) -> State {

@@ -13,6 +13,7 @@ struct Page {
     level: usize,
 }
 
+#[derive(Clone)]
 pub(crate) struct CreditClock {
     frames: usize,
     k: usize,
@@ -50,7 +51,7 @@ impl CreditClock {
         self.from_hand[1 + credit].push_back(page);
     }
 
-    fn evict(&mut self) -> (u64, bool) {
+    pub(crate) fn evict(&mut self) -> (u64, bool) {
         loop {
             while self.from_hand[0].is_empty() {
                 self.from_hand.pop_front();
@@ -68,6 +69,16 @@ impl CreditClock {
                 self.put(page, page.level);
             }
         }
+    }
+
+    /// The dirty pages from the hand, those that are not referenced first.
+    pub(crate) fn dirty_from_hand(&self) -> Vec<u64> {
+        let of = |reference: bool| {
+            let pages = self.pages().map(|(_, page)| page.entry);
+            let dirty = pages.filter(move |it| it.dirty && it.reference == reference);
+            dirty.map(|it| it.page)
+        };
+        of(false).chain(of(true)).collect()
     }
 
     fn pages(&self) -> impl Iterator<Item = (usize, &Page)> {

@@ -38,6 +38,8 @@
 //! | `cfdc` | `priority_share` (1/2), `cluster_pages` (64) |
 //! | `casa` | `c` (8) |
 //! | `ad-lru` | `min_cold_share` (1/10) |
+//! | `ace` | `policy` (`lru`, `cflru` or `lru-wsr`), `batch` (8) |
+//! | `ace-clock` | `policy` (`clock` or `credit-clock`), `batch` (8), `c` (8, of `credit-clock`) |
 //! | `w-tinylfu` | `window_share` (1/100), `protected_share` (4/5), `sample_factor` (10), `doorkeeper` (false) |
 //! | `linux24`, `linux-lru`, `linux-mglru` | `batch` (max(1, min(32, S/4)) pages) |
 //! | `linux24-cflru` | `batch`; `share` (1/4), or `dynamic=true` with `period` (10 S references), `threshold` (1/20), `cost_read` (1), `cost_write` (8) |
@@ -54,12 +56,13 @@
 //! | `clc` | `alpha` (1/10) |
 //! | `lb-clock` | `clear_sequential` (false) |
 //! | `pud-lru` | `distance` (1), `padding` (`off` or `on`) |
+//! | `block-min` | `padding` (`off` or `on`) |
 //! | `lru`, `clock`, `cflru`, `lru-wsr`, `craw`, `credit-clock` | the policy's own, `cache_reads` (true); reads and writes only |
 //!
 //! The write buffers of blocks also take `commands` (`paper` or `safe`).
 //!
 //! The bit-driven ones (`fifo`, `random`, `clock`, `clock-pro`, `sieve`, `nru`, `car`, `cfclock`, `craw`, `craw-a`,
-//! `weighted-clock`, `credit-clock`) also take `bits`: `exact` (every access sets its bit, the papers' rule), `mapped`
+//! `weighted-clock`, `credit-clock`, `ace-clock`) also take `bits`: `exact` (every access sets its bit, the papers' rule), `mapped`
 //! or `sensed` (what real memory shows). Under `mapped` the faulting access is retried, so it sets its own bit and maps
 //! the page. On a mapped page a later read goes unseen and a later write sets its bit. Clearing a set bit unmaps the
 //! page, which keeps its other bit; the next access is seen and maps it again. The dirty flag is exact under both.
@@ -67,6 +70,7 @@
 //! its being mapped again. The first access to an unmapped page therefore shows as a read even if it writes, except for
 //! the retried fault, which is known. A period ends with the first miss at or after its last reference.
 
+mod ace;
 mod ad_lru;
 mod arc;
 mod bound;
@@ -144,7 +148,7 @@ pub use translation::{
 use parameters::Parameters;
 
 /// Names of all twins, as the command writes them.
-pub const POLICIES: [&str; 33] = [
+pub const POLICIES: [&str; 35] = [
     "fifo",
     "lru",
     "clock",
@@ -159,6 +163,8 @@ pub const POLICIES: [&str; 33] = [
     "cfdc",
     "casa",
     "ad-lru",
+    "ace",
+    "ace-clock",
     "craw",
     "craw-a",
     "min",
@@ -312,6 +318,8 @@ pub fn build(
         "cfdc" => Box::new(cfdc::Cfdc::new(frames, &mut parameters)),
         "casa" => Box::new(casa::Casa::new(frames, &mut parameters)),
         "ad-lru" => Box::new(ad_lru::AdLru::new(frames, &mut parameters)),
+        "ace" => Box::new(ace::Ace::of_lists(frames, &mut parameters)),
+        "ace-clock" => Box::new(ace::Ace::of_clocks(frames, &mut parameters)),
         "w-tinylfu" => Box::new(w_tinylfu::WTinylfu::new(frames, &mut parameters)),
         "weighted-clock" => Box::new(weighted_clock::WeightedClock::new(frames, &mut parameters)),
         "wa-landlord" => Box::new(wa_landlord::WaLandlord::new(frames, &mut parameters)),

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use crate::{Event, Op, State, Twin};
 
+#[derive(Clone)]
 pub(crate) struct Lru {
     frames: usize,
     /// (page, dirty).
@@ -13,6 +14,16 @@ pub(crate) struct Lru {
 impl Lru {
     pub(crate) fn new(frames: usize) -> Lru {
         Lru { frames, lru_to_mru: VecDeque::new() }
+    }
+
+    pub(crate) fn evict(&mut self) -> (u64, bool) {
+        self.lru_to_mru.pop_front().expect("a page is in memory")
+    }
+
+    /// The list, each page with its dirty flag.
+    pub(crate) fn state_with_dirty(&self) -> State {
+        let entries = self.lru_to_mru.iter().map(|(page, dirty)| State::entry(*page, &[*dirty]));
+        State::Object(vec![("lru_to_mru", State::List(entries.collect()))])
     }
 }
 
@@ -28,7 +39,7 @@ impl Twin for Lru {
         }
         let mut event = Event::miss();
         while self.lru_to_mru.len() + ahead.len() >= self.frames {
-            event.evicted.extend(self.lru_to_mru.pop_front());
+            event.evicted.push(self.evict());
         }
         self.lru_to_mru.push_back((page, wrote));
         self.lru_to_mru.extend(ahead.iter().map(|page| (*page, false)));
@@ -38,6 +49,11 @@ impl Twin for Lru {
     fn drop_page(&mut self, page: u64) -> bool {
         let position = self.lru_to_mru.iter().position(|(other, _)| *other == page);
         self.lru_to_mru.remove(position.expect("the page is in memory")).is_some_and(|held| held.1)
+    }
+
+    fn set_dirty(&mut self, page: u64, dirty: bool) {
+        let held = self.lru_to_mru.iter_mut().find(|(other, _)| *other == page);
+        held.expect("the page is in memory").1 = dirty;
     }
 
     fn next_victim(&self) -> u64 {

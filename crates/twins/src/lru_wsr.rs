@@ -11,6 +11,7 @@ struct Page {
     cold: bool,
 }
 
+#[derive(Clone)]
 pub(crate) struct LruWsr {
     frames: usize,
     lru_to_mru: VecDeque<Page>,
@@ -21,7 +22,7 @@ impl LruWsr {
         LruWsr { frames, lru_to_mru: VecDeque::new() }
     }
 
-    fn evict(&mut self) -> (u64, bool) {
+    pub(crate) fn evict(&mut self) -> (u64, bool) {
         loop {
             let mut page = self.lru_to_mru.pop_front().expect("memory is full");
             if !page.dirty || page.cold {

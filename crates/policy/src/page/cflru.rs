@@ -22,6 +22,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::ace::LeavingOrder;
 use super::{AccessDriven, Fault, Inspector, PagePolicy, first_unpinned};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
@@ -102,6 +103,12 @@ impl PagePolicy for Cflru {
 
     fn check_invariants<F: Frames>(&self, frames: &F) {
         self.0.check_invariants(frames);
+    }
+}
+
+impl LeavingOrder for Cflru {
+    fn in_leaving_order<F: Frames>(&self, _: &F) -> impl Iterator<Item = Frame> {
+        self.0.list.iter(&self.0.links)
     }
 }
 

@@ -19,6 +19,7 @@
 //! MIT Press, 1969; as used in H. Lee, H. Bahn, K. G. Shin: Page replacement for write references in NAND
 //! flash based virtual memory systems. JCSE 8(3), 2014.
 
+use super::ace::{LeavingOrder, unreferenced_first};
 use super::{BitDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
@@ -78,11 +79,17 @@ impl PagePolicy for Clock {
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
-        self.ring.with_pages(|pages| inspector.ring("from_hand", pages));
+        inspector.ring("from_hand", &mut self.ring.iter());
     }
 
     fn check_invariants<F: Frames>(&self, _: &F) {
         self.ring.check_invariants();
+    }
+}
+
+impl LeavingOrder for Clock {
+    fn in_leaving_order<F: Frames>(&self, frames: &F) -> impl Iterator<Item = Frame> {
+        unreferenced_first(|| self.ring.iter(), frames)
     }
 }
 

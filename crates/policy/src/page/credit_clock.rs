@@ -43,6 +43,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::ace::{LeavingOrder, unreferenced_first};
 use super::{BitDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
@@ -208,6 +209,12 @@ impl PagePolicy for CreditClock {
             let highest = self.clean_levels.max(self.dirty_levels);
             assert!(self.level_of[frame.index()] <= highest, "a page's level");
         }
+    }
+}
+
+impl LeavingOrder for CreditClock {
+    fn in_leaving_order<F: Frames>(&self, frames: &F) -> impl Iterator<Item = Frame> {
+        unreferenced_first(|| self.pages_ahead().map(|(_, frame)| frame), frames)
     }
 }
 

@@ -68,7 +68,7 @@ impl PagePolicy for Fifo {
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
-        self.ring.with_pages(|pages| inspector.list("fifo", pages));
+        inspector.list("fifo", &mut self.ring.iter());
     }
 
     fn check_invariants<F: Frames>(&self, _: &F) {

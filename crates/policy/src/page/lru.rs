@@ -15,6 +15,7 @@
 //! **Reference.** R. L. Mattson, J. Gecsei, D. R. Slutz, I. L. Traiger: Evaluation techniques for storage
 //! hierarchies. IBM Systems Journal 9(2), 1970.
 
+use super::ace::LeavingOrder;
 use super::{AccessDriven, Fault, Inspector, PagePolicy, first_unpinned};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
@@ -76,6 +77,12 @@ impl PagePolicy for Lru {
 
     fn check_invariants<F: Frames>(&self, _: &F) {
         self.list.check_invariants(&self.links);
+    }
+}
+
+impl LeavingOrder for Lru {
+    fn in_leaving_order<F: Frames>(&self, _: &F) -> impl Iterator<Item = Frame> {
+        self.list.iter(&self.links)
     }
 }
 

@@ -20,6 +20,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::ace::LeavingOrder;
 use super::{AccessDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
@@ -88,6 +89,15 @@ impl PagePolicy for LruWsr {
 
     fn check_invariants<F: Frames>(&self, _: &F) {
         self.list.check_invariants(&self.links);
+    }
+}
+
+impl LeavingOrder for LruWsr {
+    fn in_leaving_order<F: Frames>(&self, _: &F) -> impl Iterator<Item = Frame> {
+        let of = |cold: bool| {
+            self.list.iter(&self.links).filter(move |frame| self.cold[frame.index()] == cold)
+        };
+        of(true).chain(of(false))
     }
 }
 

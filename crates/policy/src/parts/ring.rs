@@ -215,12 +215,13 @@ impl Ring {
         }
     }
 
-    /// Shows all pages from the hand.
-    pub(crate) fn with_pages(&self, show: impl FnOnce(&mut dyn Iterator<Item = Frame>)) {
-        match self {
-            Ring::InPlace(ring) => show(&mut ring.iter()),
-            Ring::Linked(ring) => show(&mut ring.iter()),
-        }
+    /// All pages from the hand.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Frame> {
+        let (in_place, linked) = match self {
+            Ring::InPlace(ring) => (Some(ring.iter()), None),
+            Ring::Linked(ring) => (None, Some(ring.iter())),
+        };
+        in_place.into_iter().flatten().chain(linked.into_iter().flatten())
     }
 
     /// Asserts that links and length agree.

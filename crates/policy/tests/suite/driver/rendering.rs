@@ -22,12 +22,12 @@ impl<P: PagePolicy> Rendering<'_, P> {
             "fifo" | "lru" | "random" | "lfu" | "2q" | "arc" | "lirs" | "lirs-wsr"
             | "w-tinylfu" | "s3-fifo" | "min" => json!(page),
             "clock" | "car" | "clock-pro" | "sieve" => json!([page, referenced]),
-            "nru" | "cfclock" | "weighted-clock" | "credit-clock" | "linux24" | "linux24-cflru"
-            | "linux-lru" | "linux-mglru" => {
+            "nru" | "cfclock" | "weighted-clock" | "credit-clock" | "ace-clock" | "linux24"
+            | "linux24-cflru" | "linux-lru" | "linux-mglru" => {
                 json!([page, referenced, dirty])
             }
             "cflru" | "cflru-dynamic" | "lru-wsr" | "ccf-lru" | "cfdc" | "casa" | "ad-lru"
-            | "wa-landlord" => json!([page, dirty]),
+            | "ace" | "wa-landlord" => json!([page, dirty]),
             _ => json!([page, u8::from(frames.read_bit(frame)), u8::from(frames.write_bit(frame))]),
         }
     }
@@ -35,7 +35,7 @@ impl<P: PagePolicy> Rendering<'_, P> {
 
 impl<P: PagePolicy> Inspector for Rendering<'_, P> {
     fn list(&mut self, name: &'static str, frames: &mut dyn Iterator<Item = Frame>) {
-        if name == "cold" && self.name == "lru-wsr" {
+        if name == "cold" && ["lru-wsr", "ace"].contains(&self.name) {
             let cold: Vec<Value> =
                 frames.map(|frame| json!(self.memory.frames().page(frame).0)).collect();
             for entry in self.state["lru_to_mru"].as_array_mut().expect("a list").iter_mut() {

@@ -30,7 +30,7 @@ const SECONDS: [u64; 3] = [11, 12, 40];
 
 /// The catalog's page policies whose twins can see a reference that is dirty or not, with the parameters of a ratio of
 /// 8, and what they may see.
-const PAGE_POLICIES: [&str; 29] = [
+const PAGE_POLICIES: [&str; 31] = [
     "fifo",
     "lru",
     "clock",
@@ -45,6 +45,8 @@ const PAGE_POLICIES: [&str; 29] = [
     "cfdc",
     "casa",
     "ad-lru",
+    "ace",
+    "ace-clock",
     "craw",
     "craw-a",
     "random",
