@@ -43,6 +43,7 @@ use core::fmt;
 
 use crate::LogicalPage;
 
+pub(crate) mod block_min;
 pub(crate) mod bplru;
 pub mod catalog;
 pub(crate) mod cbm;
@@ -179,6 +180,12 @@ pub trait WriteBuffer {
 
     /// Returns whether `page` is buffered in a version newer than on flash.
     fn is_dirty(&self, page: LogicalPage) -> bool;
+
+    /// Shows the pages that the requests to come write, in their order, to a buffer that is
+    /// [offline](catalog::BufferEntry::is_offline); others do not look. Called once, before the first request.
+    fn foresee(&mut self, writes: &mut dyn Iterator<Item = LogicalPage>) {
+        let _ = writes;
+    }
 
     /// Reads what is known of a page that is requested soon, so that the processor has it at hand by then; changes
     /// nothing.

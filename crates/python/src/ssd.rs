@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use clockhand_device::flash::{Capacity, Preconditioned};
 use clockhand_device::{Ssd, built_in_ssds};
-use clockhand_policy::buffer::catalog::{BUFFERS, BufferSpec};
+use clockhand_policy::buffer::catalog::{BUFFERS, BufferEntry, BufferSpec};
 use clockhand_sim::{
     HeldTrace, Progress, Selection, SimError, SsdCell, SsdExperiment, SsdOptions, SsdOutcome,
     SsdRow, TimeDetail, TraceInput, Waits, check_ssd, parse_buffer, run_ssd_cells,
@@ -23,14 +23,13 @@ use crate::simulation::{PolicyFacts, TraceFacts};
 /// All write buffers, as dictionaries.
 #[pyfunction]
 pub(crate) fn write_buffers(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let kind = |is_hybrid: bool| match is_hybrid {
-        true => "write buffer, DRAM and NVM",
-        false => "write buffer",
+    let kind = |entry: &BufferEntry| match (entry.is_hybrid, entry.is_offline) {
+        (true, _) => "write buffer, DRAM and NVM",
+        (_, true) => "write buffer, offline",
+        _ => "write buffer",
     };
-    let facts: Vec<CatalogFacts> = BUFFERS
-        .iter()
-        .map(|entry| described(entry.description, kind(entry.is_hybrid).to_owned()))
-        .collect();
+    let facts: Vec<CatalogFacts> =
+        BUFFERS.iter().map(|entry| described(entry.description, kind(entry).to_owned())).collect();
     Ok(pythonize(py, &facts)?)
 }
 

@@ -30,6 +30,12 @@ impl ServedBuffer {
     pub fn parse(text: &str) -> Result<Self, ServeError> {
         let usage = |error: &dyn std::fmt::Display| ServeError::Usage(error.to_string().into());
         let given = BufferSpec::parse(text).map_err(|error| usage(&error))?;
+        if given.entry().is_offline {
+            return Err(ServeError::usage(
+                format!("write buffer {text} needs the future, which no device knows"),
+                "take another one",
+            ));
+        }
         let takes_commands =
             given.entry().description.parameters.iter().any(|known| known.name == "commands");
         let mut settings = text.split_once(':').map_or("", |(_, settings)| settings).split(',');

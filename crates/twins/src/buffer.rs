@@ -85,6 +85,11 @@ pub struct BufferPages {
 
 /// A write buffer that learns of every request.
 pub trait BufferTwin {
+    /// The pages that will be written, in order; only `block-min` looks at them.
+    fn foresee(&mut self, writes: &[u64]) {
+        let _ = writes;
+    }
+
     /// Applies one request and says what happened.
     fn request(&mut self, request: BufferRequest) -> BufferEvent;
 
@@ -96,7 +101,7 @@ pub trait BufferTwin {
 }
 
 /// Names of the buffers that have a twin, as the command writes them.
-pub const BUFFERS: [&str; 13] = [
+pub const BUFFERS: [&str; 14] = [
     "clock-dnv",
     "fab",
     "cbm",
@@ -104,6 +109,7 @@ pub const BUFFERS: [&str; 13] = [
     "clc",
     "lb-clock",
     "pud-lru",
+    "block-min",
     "lru",
     "clock",
     "cflru",
@@ -127,7 +133,7 @@ pub fn build_buffer(
     let twin: Box<dyn BufferTwin> = match buffer {
         "clock-dnv" => Box::new(clock_dnv::ClockDnv::new(pages, &mut parameters)),
         "cbm" => Box::new(cbm::Cbm::new(pages, &mut parameters)),
-        "fab" | "bplru" | "clc" | "lb-clock" | "pud-lru" => {
+        "fab" | "bplru" | "clc" | "lb-clock" | "pud-lru" | "block-min" => {
             Box::new(dram::DramBuffer::new(buffer, pages, &mut parameters))
         }
         "lru" | "clock" | "cflru" | "lru-wsr" | "craw" | "credit-clock" => {

@@ -175,7 +175,9 @@ def names_of(kind: str) -> Sequence[str]:
         case "tiers":
             return [entry["name"] for entry in _engine.tier_profiles()]
         case "write_buffers":
-            return [entry["name"] for entry in _engine.write_buffers()]
+            # An offline one runs if it is named: no device could be told to take it.
+            listed = _engine.write_buffers()
+            return [entry["name"] for entry in listed if "offline" not in entry["kind"]]
         case "devices":
             return [entry["name"] for entry in _engine.devices()]
         case "ssds":

@@ -17,6 +17,8 @@ pub(crate) trait Cataloged: Sized {
     const DESCRIPTION: Description;
     /// True if it has NVM beside its DRAM, and so a `dram_share` and at least two pages.
     const IS_HYBRID: bool = false;
+    /// True if it needs the future.
+    const IS_OFFLINE: bool = false;
     fn build(settings: &Settings, size: BufferSize) -> Self;
 }
 
@@ -27,6 +29,8 @@ pub struct BufferEntry {
     pub description: Description,
     /// True if it has NVM beside its DRAM.
     pub is_hybrid: bool,
+    /// True if it must [foresee](WriteBuffer::foresee) what is written, so that no device can run it.
+    pub is_offline: bool,
 }
 
 impl BufferEntry {
@@ -51,6 +55,7 @@ macro_rules! catalog {
             $(BufferEntry {
                 description: <$buffer as Cataloged>::DESCRIPTION,
                 is_hybrid: <$buffer as Cataloged>::IS_HYBRID,
+                is_offline: <$buffer as Cataloged>::IS_OFFLINE,
             },)*
         ];
 
@@ -78,6 +83,7 @@ catalog! {
     super::clc::Clc;
     super::lb_clock::LbClock;
     super::pud_lru::PudLru;
+    super::block_min::BlockMin;
     super::lru::Lru;
     super::clock::Clock;
     super::cflru::Cflru;

@@ -20,6 +20,7 @@ pub(crate) static NONE: BufferEntry = BufferEntry {
         source: include_str!("none.rs"),
     },
     is_hybrid: false,
+    is_offline: false,
 };
 
 /// What stands where a buffer would.

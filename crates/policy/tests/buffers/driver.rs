@@ -27,6 +27,7 @@ impl Event {
 
 /// A buffer of any type.
 pub trait Driven {
+    fn foresee(&mut self, writes: &[u64]);
     fn request(&mut self, request: Request) -> Event;
     fn next_step(&mut self, request: Request) -> Option<Done>;
     fn commit(&mut self);
@@ -39,6 +40,10 @@ pub trait Driven {
 }
 
 impl<B: WriteBuffer> Driven for B {
+    fn foresee(&mut self, writes: &[u64]) {
+        WriteBuffer::foresee(self, &mut writes.iter().map(|&page| LogicalPage(page)));
+    }
+
     fn request(&mut self, request: Request) -> Event {
         let mut steps = Vec::new();
         while let Some(step) = Driven::next_step(self, request) {

@@ -4,7 +4,7 @@ use clockhand_policy::LogicalPage;
 use clockhand_policy::buffer::{Action, Request, Source, StepPage};
 
 use crate::driver;
-use crate::requests::PAGES_PER_BLOCK;
+use crate::requests::{PAGES_PER_BLOCK, writes_of};
 
 fn request(text: &str) -> Request {
     let (op, page) = text.split_at(1);
@@ -36,9 +36,11 @@ fn page(entry: &StepPage) -> String {
 /// The effect of the requests: `[0 1]` is a batch, `>2` migrates, `-3` is dropped.
 fn steps(buffer: &str, total: u32, requests: &str) -> String {
     let mut driven = driver::build(buffer, total, PAGES_PER_BLOCK as u32, 100);
+    let requests: Vec<Request> = requests.split(' ').map(request).collect();
+    driven.foresee(&writes_of(&requests));
     let mut shown = Vec::new();
-    for text in requests.split(' ') {
-        for (action, pages) in driven.request(request(text)).steps {
+    for request in requests {
+        for (action, pages) in driven.request(request).steps {
             let list: Vec<String> = pages.iter().map(page).collect();
             shown.push(match action {
                 Action::Flush => format!("[{}]", list.join(" ")),
@@ -50,6 +52,23 @@ fn steps(buffer: &str, total: u32, requests: &str) -> String {
         }
     }
     shown.join(" ")
+}
+
+#[test]
+fn block_min_evicts_the_block_whose_next_write_is_farthest() {
+    // When 8 comes, block 0 is written again before block 1. When 5 comes, neither is, nor block 2.
+    assert_eq!(steps("block-min", 3, "W0 W4 W5 W8 W1 W8 W5"), "[4 5] [0 1]");
+    assert_eq!(
+        steps("block-min", 3, "W0 W4 W5 W8 W1 W8"),
+        "[4 5]",
+        "block 1 is never written again"
+    );
+    assert_eq!(
+        steps("block-min", 3, "W0 W4 W8 W12 W0"),
+        "[4]",
+        "of those that are not, the oldest"
+    );
+    assert_eq!(steps("block-min:padding=on", 3, "W0 W4 W5 W8 W1"), "[4 5 6f 7f]");
 }
 
 #[test]

@@ -43,3 +43,12 @@ pub fn requests(pages: u64, length: usize, others: u32) -> impl Strategy<Value =
         requests
     })
 }
+
+/// The pages that requests write, in their order.
+pub fn writes_of(requests: &[Request]) -> Vec<u64> {
+    let written = requests.iter().filter_map(|request| match request {
+        Request::Write(page) | Request::ForceUnitAccess(page) => Some(page.0),
+        _ => None,
+    });
+    written.collect()
+}

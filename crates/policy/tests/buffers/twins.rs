@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use crate::driver::{self, Event};
-use crate::requests::{PAGES_PER_BLOCK, cases, requests};
+use crate::requests::{PAGES_PER_BLOCK, cases, requests, writes_of};
 use crate::variants;
 
 fn twin_request(request: Request) -> BufferRequest {
@@ -97,6 +97,9 @@ fn assert_same(variant: &str, total: u32, requests: &[Request], pages: u64) {
     let size = BufferPages { total: total as usize, per_block: PAGES_PER_BLOCK };
     let mut twin = build_buffer(name, size, &parameters);
     let mut driven = driver::build(variant, total, PAGES_PER_BLOCK as u32, pages as u32);
+    let writes = writes_of(requests);
+    driven.foresee(&writes);
+    twin.foresee(&writes);
     for (position, &request) in requests.iter().enumerate() {
         if is_page_level && matches!(request, Request::Trim(_) | Request::Drain) {
             continue;

@@ -90,10 +90,11 @@ pub(super) struct Finished {
 impl<O: Observer> catalog::Visitor for CountedCell<'_, O> {
     type Output = Result<Finished, SimError>;
 
-    fn visit<B: WriteBuffer + 'static>(self, buffer: B) -> Self::Output {
+    fn visit<B: WriteBuffer + 'static>(self, mut buffer: B) -> Self::Output {
         let CountedCell { trace, ssd, drive, drain, repeat, cuts, progress, observer } = self;
         let course = Course::new(repeat, drive.capacity().logical_pages);
         let below = Counting { drive: QueuedDrive::new(drive), observer };
+        buffer.foresee(&mut trace.writes());
         let mut run = CountedRun { buffered: Buffered::new(buffer), below, course };
         let mut notes = Notes::at(cuts);
         loop {

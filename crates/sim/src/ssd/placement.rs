@@ -4,6 +4,7 @@
 mod collector;
 mod page_range;
 
+use clockhand_policy::LogicalPage;
 use clockhand_quantity::{Text, option};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -95,6 +96,12 @@ pub(super) struct Placed {
 }
 
 impl Placed {
+    /// The pages that are written, in their order.
+    pub(super) fn writes(&self) -> impl Iterator<Item = LogicalPage> {
+        let written = self.ranges.iter().filter(|range| range.is_write());
+        written.flat_map(|range| range.pages()).map(|page| LogicalPage(page.into()))
+    }
+
     /// Which request of the trace a range is of, commands counted too.
     pub(super) fn request_of(&self, range: usize) -> u64 {
         let ranges = self.ranges[..=range].iter().filter(|range| !range.continues()).count();

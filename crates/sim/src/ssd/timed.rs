@@ -105,8 +105,9 @@ pub(super) struct TimedFinished {
 impl catalog::Visitor for TimedCell<'_> {
     type Output = Result<TimedFinished, SimError>;
 
-    fn visit<B: WriteBuffer + 'static>(self, buffer: B) -> Self::Output {
+    fn visit<B: WriteBuffer + 'static>(self, mut buffer: B) -> Self::Output {
         let TimedCell { trace, arrivals, drive, drain, repeat, wanted, progress, records } = self;
+        buffer.foresee(&mut trace.writes());
         let capacity = buffer.capacity();
         let course = Course::new(repeat, drive.capacity().logical_pages);
         let (dram_pages, nvm_pages) = (capacity.dram_pages, capacity.nvm_pages);

@@ -458,6 +458,11 @@ fn twin_counts(
     driver.counts = TwinCounts::default();
     let pages = BufferPages { total: total as usize, per_block: 4 };
     let mut twin = build_buffer(buffer, pages, parameters);
+    let writes = requests.iter().filter_map(|request| match request {
+        BufferRequest::Write(page) | BufferRequest::ForceUnitAccess(page) => Some(*page),
+        _ => None,
+    });
+    twin.foresee(&writes.collect::<Vec<_>>());
     for &request in requests {
         let event = twin.request(request);
         driver.carry_out(&event);

@@ -1,6 +1,7 @@
-//! The DRAM buffers that evict whole blocks: FAB, BPLRU, CLC, LB-CLOCK and PUD-LRU.
+//! The DRAM buffers that evict whole blocks: FAB, BPLRU, CLC, LB-CLOCK, PUD-LRU and BLOCK-MIN.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
 
 use num_rational::Ratio;
 
@@ -48,6 +49,10 @@ enum Rule {
         distance: Ratio<i128>,
         writes: i128,
     },
+    /// The blocks of the pages that are still to be written.
+    BlockMin {
+        future: VecDeque<u64>,
+    },
 }
 
 pub(super) struct DramBuffer {
@@ -87,6 +92,11 @@ impl DramBuffer {
                 pad_clean = pad_missing;
                 let distance = parameters.rational("distance").unwrap_or(1.into());
                 Rule::PudLru { distance: distance * pages.total as i128, writes: 0 }
+            }
+            "block-min" => {
+                pad_missing = parameters.choice("padding", &["off", "on"]) == 1;
+                pad_clean = pad_missing;
+                Rule::BlockMin { future: VecDeque::new() }
             }
             _ => {
                 let clear_sequential = parameters.flag("clear_sequential").unwrap_or(false);
@@ -175,6 +185,14 @@ impl DramBuffer {
         }
     }
 
+    /// BLOCK-MIN's blocks as they leave: those that are not written again first, then from the farthest on.
+    fn sort_by_next_write(&mut self) {
+        let Rule::BlockMin { future } = &self.rule else { return };
+        let next = |group: &Group| future.iter().position(|block| *block == group.block);
+        // Stable: of those that are not written again, the least recently written comes first.
+        self.groups.sort_by_key(|group| Reverse(next(group).unwrap_or(usize::MAX)));
+    }
+
     fn take(&mut self, at: usize) -> Group {
         if let Rule::Clc { cold, .. } = &mut self.rule {
             *cold -= usize::from(at < *cold);
@@ -185,7 +203,7 @@ impl DramBuffer {
     fn take_victim(&mut self) -> Group {
         let at = match &self.rule {
             Rule::Fab => self.largest(|_, _| true).expect("the buffer is full"),
-            Rule::Bplru { .. } => 0,
+            Rule::Bplru { .. } | Rule::BlockMin { .. } => 0,
             Rule::Clc { cold, .. } => self.largest(|at, _| at < *cold).unwrap_or(0),
             Rule::LbClock { .. } => {
                 if self.groups.iter().all(|group| group.reference) {
@@ -258,10 +276,11 @@ impl DramBuffer {
             Rule::LbClock { clear_sequential } => {
                 self.groups[at].reference = !(is_new || clear_sequential && in_order);
             }
-            Rule::PudLru { .. } if !is_write => {}
-            Rule::Fab | Rule::Clc { .. } | Rule::PudLru { .. } => {
+            Rule::PudLru { .. } | Rule::BlockMin { .. } if !is_write => {}
+            Rule::Fab | Rule::Clc { .. } | Rule::PudLru { .. } | Rule::BlockMin { .. } => {
                 let group = self.take(at);
                 self.groups.push(group);
+                self.sort_by_next_write();
             }
         }
         self.fall_off();
@@ -284,6 +303,9 @@ impl DramBuffer {
         });
         *self.groups[at].pages.entry(page).or_default() |= is_write;
         if is_write {
+            if let Rule::BlockMin { future } = &mut self.rule {
+                future.pop_front();
+            }
             self.groups[at].written.push(page);
             self.note_write(at, known.is_none(), hit.is_some());
         }
@@ -338,6 +360,12 @@ impl DramBuffer {
 }
 
 impl BufferTwin for DramBuffer {
+    fn foresee(&mut self, writes: &[u64]) {
+        if let Rule::BlockMin { future } = &mut self.rule {
+            *future = writes.iter().map(|page| page / self.per_block).collect();
+        }
+    }
+
     fn request(&mut self, request: BufferRequest) -> BufferEvent {
         let mut event = BufferEvent::default();
         match request {
@@ -378,6 +406,7 @@ impl BufferTwin for DramBuffer {
         State::Object(match self.rule {
             Rule::Fab => vec![("groups", list(&self.groups))],
             Rule::Bplru { .. } => vec![("lru_to_mru", list(&self.groups))],
+            Rule::BlockMin { .. } => vec![("farthest_first", list(&self.groups))],
             Rule::Clc { cold, .. } => {
                 vec![
                     ("cold", list(&self.groups[..cold])),

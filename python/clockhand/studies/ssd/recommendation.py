@@ -17,7 +17,7 @@ from clockhand.studies.ssd.time_findings import BASELINE
 from clockhand.study.calls import READING, RUN, arguments, in_python
 from clockhand.study.errors import UsageError, option
 from clockhand.study.knee import knee
-from clockhand.study.options import options_of
+from clockhand.study.options import names_of, options_of
 from clockhand.study.policies import settings_of
 from clockhand.study.selections import expanded
 from clockhand.traces import OneTrace
@@ -142,8 +142,8 @@ def candidates(buffers: str | Sequence[str]) -> list[str]:
     Raises:
         UsageError: a pattern matches nothing, or no buffer is given.
     """
-    names = [entry["name"] for entry in _engine.write_buffers()]
-    given = [text for text in expanded("buffer", buffers, names) if text != "none"]
+    expansion = expanded("buffer", buffers, names_of("write_buffers"))
+    given = [text for text in expansion if text != "none"]
     if not given:
         raise UsageError(
             "no write buffer is given",

@@ -79,6 +79,11 @@ impl Groups {
 
 /// In which order blocks leave.
 pub(crate) trait BlockOrder {
+    /// As [`WriteBuffer::foresee`], with the blocks of the pages.
+    fn foresee(&mut self, blocks: &mut dyn Iterator<Item = u64>) {
+        let _ = blocks;
+    }
+
     /// A page of the block in `slot` came; it is the block's first if the block has one page.
     fn added(&mut self, slot: BlockSlot, groups: &Groups);
 
@@ -358,6 +363,11 @@ impl<O: BlockOrder> GroupedBuffer<O> {
 }
 
 impl<O: BlockOrder> WriteBuffer for GroupedBuffer<O> {
+    fn foresee(&mut self, writes: &mut dyn Iterator<Item = LogicalPage>) {
+        let pages_per_block = self.groups.pages_per_block;
+        self.order.foresee(&mut writes.map(|page| pages_per_block.block_of(page)));
+    }
+
     fn capacity(&self) -> Capacity {
         Capacity { dram_pages: self.capacity_pages, nvm_pages: 0 }
     }

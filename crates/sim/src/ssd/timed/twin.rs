@@ -110,8 +110,9 @@ struct RunTwin<'a>(&'a Case);
 impl catalog::Visitor for RunTwin<'_> {
     type Output = (Vec<TimedOperation>, Vec<TimedServed>);
 
-    fn visit<B: WriteBuffer + Send + 'static>(self, buffer: B) -> Self::Output {
+    fn visit<B: WriteBuffer + Send + 'static>(self, mut buffer: B) -> Self::Output {
         let RunTwin(case) = self;
+        buffer.foresee(&mut case.placed.writes());
         let capacity = buffer.capacity();
         let places = [capacity.dram_pages as usize, capacity.nvm_pages as usize];
         let decide = Decide::new(case, case.drive().ftl().clone(), buffer);

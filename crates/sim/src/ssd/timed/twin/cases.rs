@@ -212,6 +212,7 @@ fn buffer(
         "clc",
         "lb-clock",
         "pud-lru",
+        "block-min",
         "cbm:dram_share=1/3",
         "cbm:commands=safe,dram_share=1/3",
         "clock-dnv:dram_share=1/3",
