@@ -194,7 +194,7 @@ def test_a_report_begins_before_the_first_request(tmp_path: Path) -> None:
 
 def records_of(spec: dict[str, Any]) -> list[dict[str, Any]]:
     """The points of a figure with one line for each series."""
-    found: list[dict[str, Any]] = spec["datasets"][spec["data"]["name"]]
+    found: list[dict[str, Any]] = spec["data"]["values"]
     return found
 
 

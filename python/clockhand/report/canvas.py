@@ -1,6 +1,7 @@
 """Canvases of charts with their sizes and type, and pictures as files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,13 +118,29 @@ def framed(
     return figure
 
 
+@contextmanager
+def unchecked() -> Iterator[None]:
+    """Make charts without Altair's check of each part of them, which takes most of the time.
+
+    :func:`as_chart` checks whole layers.
+    """
+    from altair.utils.schemapi import debug_mode
+
+    with debug_mode(False):
+        yield
+
+
+@unchecked()
 def as_chart(figure: Spec) -> "alt.LayerChart":
     """Return a figure as a chart of Altair, whose layers are charts as well, so that all that
     Altair does to a chart can be done to it."""
     import altair as alt
 
-    frame = {name: part for name, part in figure.items() if name not in ("$schema", "layer")}
+    apart = ("$schema", "data", "layer")
+    frame = {name: part for name, part in figure.items() if name not in apart}
     chart = alt.LayerChart.from_dict({**frame, "layer": []})
+    # Records are no schema: Altair would look at each value of each.
+    chart.data = alt.InlineData(values=figure["data"]["values"])
     chart.layer = [_as_layer(layer) for layer in figure["layer"]]
     return chart
 
@@ -138,9 +155,12 @@ def _as_layer(layer: Spec) -> "alt.Chart":
     return chart
 
 
-def as_spec(figure: "alt.LayerChart", theme: Theme) -> Spec:
-    """Return a chart of Altair as a figure, in the colours and the type of the page."""
-    return {**figure.to_dict(validate=False), "config": _configuration(theme)}
+def as_spec(figure: "alt.LayerChart", canvas: Canvas, records: Sequence[dict[str, Any]]) -> Spec:
+    """Return a chart of Altair without data as a figure, in the colours and the type of the page:
+    of the page, whose records it shares, or a picture with all."""
+    data = {"name": ROWS} if canvas.on_page else {"values": list(records)}
+    theme = _configuration(canvas.theme)
+    return {**figure.to_dict(validate=False), "data": data, "config": theme}
 
 
 def as_layers(figure: "alt.LayerChart") -> list[Spec]:

@@ -13,10 +13,10 @@ from clockhand.report.canvas import (
     PICTURE,
     PICTURE_HEIGHT,
     PICTURE_WIDTH,
-    ROWS,
     Canvas,
     Spec,
     as_spec,
+    unchecked,
 )
 from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.scales import Kind, label_expression
@@ -89,6 +89,7 @@ def panel_records(panel: Panel, identity: str) -> list[Record]:
     return [{"panel": identity, **record} for record in panel.records]
 
 
+@unchecked()
 def line_chart(panel: Panel, identity: str, canvas: Canvas) -> Spec:
     """Draw values over the seconds since the program began."""
     base = _base(identity).encode(
@@ -123,6 +124,7 @@ def line_chart(panel: Panel, identity: str, canvas: Canvas) -> Spec:
     return _figure([line, point], panel, identity, canvas, LINE_HEIGHT)
 
 
+@unchecked()
 def bar_chart(panel: Panel, identity: str, canvas: Canvas) -> Spec:
     """Draw a bar per contender; of several runs a dot each, with their range and their median."""
     has_runs = any("run" in record for record in panel.records)
@@ -189,20 +191,19 @@ def _figure(
 ) -> Spec:
     """Put layers together: on the page, or as a picture of its own that holds its records."""
     if canvas.on_page:
-        figure = alt.LayerChart(layer=layers, data=alt.NamedData(name=ROWS)).properties(
+        figure = alt.LayerChart(layer=layers).properties(
             width="container",
             height=height,
             autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
         )
     else:
-        records = alt.InlineData(values=panel_records(panel, identity))
-        figure = alt.LayerChart(layer=layers, data=records).properties(
+        figure = alt.LayerChart(layer=layers).properties(
             width=PICTURE_WIDTH,
             height=PICTURE_HEIGHT if height == LINE_HEIGHT else height,
             title=alt.TitleParams(panel.title, subtitle=panel.caption, anchor="start"),
         )
     described = figure.properties(description=f"{panel.title}. {panel.caption}")
-    return as_spec(described, canvas.theme)
+    return as_spec(described, canvas, panel_records(panel, identity))
 
 
 Draw = Callable[[Panel, str, Canvas], Spec]

@@ -7,7 +7,7 @@ import altair as alt
 import polars as pl
 
 from clockhand.report.appearance import BOUND_DASH, PAGE, Mark, marks
-from clockhand.report.canvas import CANVAS, ROWS, Spec, as_spec
+from clockhand.report.canvas import CANVAS, Spec, as_spec, unchecked
 from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.scales import Kind, label_expression
 from clockhand.report.words import number_text
@@ -158,6 +158,7 @@ def _x(lines: Lines) -> alt.X:
     return alt.X("x:Q", title=lines.x_title, scale=scale, axis=axis)
 
 
+@unchecked()
 def _chart(lines: Lines, identity: str, looks: Sequence[tuple[str, tuple[int, ...]]]) -> Spec:
     base = alt.Chart().transform_filter(alt.datum.panel == identity)
     x = _x(lines)
@@ -189,10 +190,10 @@ def _chart(lines: Lines, identity: str, looks: Sequence[tuple[str, tuple[int, ..
 
 
 def _drawn(layers: list[alt.Chart], lines: Lines) -> Spec:
-    figure = alt.LayerChart(layer=layers, data=alt.NamedData(name=ROWS)).properties(
+    figure = alt.LayerChart(layer=layers).properties(
         width="container",
         height=PANEL_HEIGHT,
         autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
         description=f"{lines.title}: {lines.y_title} over {lines.x_title}.",
     )
-    return as_spec(figure, PAGE)
+    return as_spec(figure, CANVAS, [])

@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from clockhand.report.appearance import SOLID, Theme
-from clockhand.report.canvas import PICTURE_HEIGHT, PICTURE_WIDTH, ROWS, Canvas, Spec, as_spec
+from clockhand.report.canvas import PICTURE_HEIGHT, PICTURE_WIDTH, Canvas, Spec, as_spec, unchecked
 from clockhand.report.over_time import OverTime
 from clockhand.report.scales import Kind, Measure, label_expression
 from clockhand.studies.locality.panels import BOTH, BY_FREQUENCY, READS, WRITES, Panel
@@ -53,15 +53,11 @@ def panel_records(panel: Panel, identity: str) -> list[Fields]:
     return lines + shaded
 
 
+@unchecked()
 def panel_chart(panel: Panel, identity: str, canvas: Canvas, subtitle: str = "") -> Spec:
     """Draw a panel, on the page or as a picture of its own."""
     drawing = _Drawing(panel, identity, canvas)
-    data = (
-        alt.NamedData(name=ROWS)
-        if canvas.on_page
-        else alt.InlineData(values=panel_records(panel, identity))
-    )
-    figure = alt.LayerChart(layer=drawing.layers(), data=data)
+    figure = alt.LayerChart(layer=drawing.layers())
     if canvas.on_page:
         figure = figure.properties(
             width="container",
@@ -72,7 +68,7 @@ def panel_chart(panel: Panel, identity: str, canvas: Canvas, subtitle: str = "")
         title = alt.TitleParams(panel.title, subtitle=subtitle, anchor="start")
         figure = figure.properties(width=PICTURE_WIDTH, height=PICTURE_HEIGHT, title=title)
     described = figure.properties(description=f"{panel.title}. {panel.caption}")
-    return as_spec(described, canvas.theme)
+    return as_spec(described, canvas, panel_records(panel, identity))
 
 
 def _logarithmic_axis(first: float, last: float, *, grid: bool = True) -> alt.Axis:

@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from clockhand.report.appearance import Mark, Theme, lines_of
-from clockhand.report.canvas import Canvas, Spec, as_layers, framed
+from clockhand.report.canvas import Canvas, Spec, as_layers, framed, unchecked
 from clockhand.report.over_time import OverTime
 from clockhand.report.scales import OUTLIER, Kind, Measure, label_expression
 from clockhand.report.words import byte_text, unique
@@ -177,6 +177,7 @@ def looks(panel: Graph, theme: Theme) -> list[Mark]:
     return lines_of(panel.series, theme)
 
 
+@unchecked()
 def panel_chart(panel: Graph, identity: str, canvas: Canvas, label: str) -> Spec:
     """Draw a figure, as a picture or from the page's records of this identity."""
     marked = looks(panel, canvas.theme)
