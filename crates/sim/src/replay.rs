@@ -248,12 +248,13 @@ impl<P: PagePolicy, T: Feed<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
 
     /// Shows the pages that are written when the trace ends.
     fn show_flush(&mut self) {
-        if !O::OBSERVES || !self.options.flush_at_end {
-            return;
-        }
-        let frames = self.memory.frames();
-        for frame in self.memory.resident_frames().filter(|&frame| frames.is_dirty(frame)) {
-            self.observer.written_back(frames.page(frame));
+        if O::OBSERVES && self.options.flush_at_end {
+            let frames = self.memory.frames();
+            for frame in self.memory.resident_frames() {
+                if frames.is_dirty(frame) {
+                    self.observer.written_back(frames.page(frame));
+                }
+            }
         }
     }
 

@@ -11,7 +11,7 @@ mod ahead;
 mod plan;
 mod room;
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 use clockhand_quantity::Text;
 use rayon::prelude::*;
@@ -194,6 +194,7 @@ fn run_cells_beside<S: Study, T: Send>(
     let threads = threads(means.jobs, tasks.len() + usize::from(beside.is_some()))?;
     let beside = beside.filter(|_| threads.current_num_threads() > 1);
     let room = room(study, prepared, means, beside.as_ref().map_or(0, |beside| beside.bytes));
+    let all = Mutex::new(Vec::with_capacity(cells.len()));
     let run = |task: &Vec<usize>| {
         let cells = chosen(task);
         let _place = room.place(study.memory_bytes(prepared, &cells), progress)?;
@@ -201,25 +202,33 @@ fn run_cells_beside<S: Study, T: Send>(
         task.iter()
             .zip(&finished)
             .for_each(|(&position, cell)| (selection.on_finished)(position, cell));
-        Ok(task.iter().copied().zip(finished).collect::<Vec<_>>())
+        all.lock().expect("nothing panics with it").extend(task.iter().copied().zip(finished));
+        Ok(())
     };
-    // One by one, since a thread that worked beside the cells may come back for few of them.
-    let run_all =
-        || tasks.par_iter().with_max_len(1).map(run).collect::<Result<Vec<_>, SimError>>();
-    let (worked, done) = threads.install(|| with_work(beside, run_all));
+    let (worked, done) = threads.install(|| with_work(beside, || run_each(&tasks, &run)));
     if let Some(failure) = failed_policy.into_inner() {
         return Err(SimError::OwnPolicy(failure));
     }
-    let mut all: Vec<(usize, S::Finished)> = done?.into_iter().flatten().collect();
+    done?;
+    let mut all: Vec<(usize, S::Finished)> = all.into_inner().expect("nothing panics with it");
     all.sort_unstable_by_key(|(position, _)| *position);
     Ok((all.into_iter().map(|(_, finished)| finished).collect(), worked))
 }
 
+/// Runs all tasks. One by one, since a thread that worked beside them may come back for few. The threads' code is not copied for
+/// each study.
+fn run_each(
+    tasks: &[Vec<usize>],
+    run: &(dyn Fn(&Vec<usize>) -> Result<(), SimError> + Sync),
+) -> Result<(), SimError> {
+    tasks.par_iter().with_max_len(1).try_for_each(run)
+}
+
 /// Does some work beside the cells, which is ended where they fail.
-fn with_work<T: Send, R: Send>(
+fn with_work<T: Send>(
     beside: Option<Beside<'_, T>>,
-    run_all: impl FnOnce() -> Result<R, SimError> + Send,
-) -> (Option<T>, Result<R, SimError>) {
+    run_all: impl FnOnce() -> Result<(), SimError> + Send,
+) -> (Option<T>, Result<(), SimError>) {
     let Some(Beside { progress, work, .. }) = beside else { return (None, run_all()) };
     let run_all = || {
         let done = run_all();

@@ -191,22 +191,21 @@ impl<'a, C: Grows> Notes<'a, C> {
 
     /// Records of one reference each were replayed.
     pub(crate) fn passed(&mut self, records: &[Record], counts: impl FnOnce() -> C) {
-        let writes = || records.iter().filter(|record| record.first_is_write()).count();
-        self.passed_many(records.len(), writes, counts);
+        self.passed_many(records, writes_among, counts);
     }
 
-    /// References were served, some of which write.
-    pub(crate) fn passed_many(
+    /// References were served; `writes` counts those that write. It is no closure, which each replay would have a copy of.
+    pub(crate) fn passed_many<R>(
         &mut self,
-        references: usize,
-        write_references: impl FnOnce() -> usize,
+        references: &[R],
+        writes: fn(&[R]) -> usize,
         counts: impl FnOnce() -> C,
     ) {
         if self.cuts.is_empty() && self.noted.is_empty() {
             return;
         }
-        self.references += references as u64;
-        self.write_references += write_references() as u64;
+        self.references += references.len() as u64;
+        self.write_references += writes(references) as u64;
         self.note(counts);
     }
 
@@ -225,6 +224,10 @@ impl<'a, C: Grows> Notes<'a, C> {
         let Notes { references, write_references, noted, .. } = self;
         Noted { at_cuts: noted, end: Tally { references, write_references, counts } }
     }
+}
+
+fn writes_among(records: &[Record]) -> usize {
+    records.iter().filter(|record| record.first_is_write()).count()
 }
 
 /// What a replay counted: at its cuts, and in all.

@@ -85,8 +85,7 @@ impl<'a, P: PagePolicy, T: Feed<P>, W: Watch> Replay<'a, P, T, W> {
                 self.reference(start + place, reference);
             }
             chunk_done(&mut self.memory, self.cell.progress, end - start)?;
-            let writes = || references.iter().filter(|reference| reference.is_write()).count();
-            notes.passed_many(end - start, writes, || self.counts_so_far());
+            notes.passed_many(references, writes_among, || self.counts_so_far());
             start = end;
         }
         Ok(())
@@ -303,8 +302,11 @@ impl<'a, P: PagePolicy, T: Feed<P>, W: Watch> Replay<'a, P, T, W> {
     /// Every dirty page is written once; nothing else happens any more.
     fn flush_at_end(&mut self) {
         let frames = self.memory.frames();
-        let dirty = self.memory.resident_frames().filter(|&frame| frames.is_dirty(frame));
-        for PageId(page) in dirty.map(|frame| frames.page(frame)) {
+        for frame in self.memory.resident_frames() {
+            if !frames.is_dirty(frame) {
+                continue;
+            }
+            let PageId(page) = frames.page(frame);
             self.watch.happened(Happened::Written(page));
             match kind_of(self.cell.view, page) {
                 PageKind::File => self.counts.file_write_ios += 1,
@@ -343,4 +345,8 @@ impl<'a, P: PagePolicy, T: Feed<P>, W: Watch> Replay<'a, P, T, W> {
 
 fn kind_of(view: &EventView, page: u32) -> PageKind {
     if view.file_pages()[page as usize] { PageKind::File } else { PageKind::Anonymous }
+}
+
+fn writes_among(references: &[Reference]) -> usize {
+    references.iter().filter(|reference| reference.is_write()).count()
 }

@@ -43,11 +43,13 @@ impl<'a> DropsAhead<'a> {
 impl<P: PagePolicy, T: Feed<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
     /// Pages leave, and are never written: their content is not needed any more.
     pub(super) fn end_content(&mut self, drops: &[Drop]) {
-        for page in drops.iter().flat_map(|drop| drop.pages.clone()) {
-            let Some(frame) = self.memory.find(PageId(page)) else { continue };
-            match self.memory.drop_page(frame) {
-                true => self.counted.dropped_dirty += 1,
-                false => self.counted.dropped_clean += 1,
+        for drop in drops {
+            for page in drop.pages.clone() {
+                let Some(frame) = self.memory.find(PageId(page)) else { continue };
+                match self.memory.drop_page(frame) {
+                    true => self.counted.dropped_dirty += 1,
+                    false => self.counted.dropped_clean += 1,
+                }
             }
         }
     }

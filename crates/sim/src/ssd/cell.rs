@@ -200,7 +200,7 @@ impl<B: WriteBuffer, O: Observer> CountedRun<'_, B, O> {
                 }
             }
             progress.add_done(ranges.len() as u64);
-            notes.passed_many(ranges.len(), || 0, || self.counts());
+            notes.passed_many(ranges, |_| 0, || self.counts());
             begin += most;
         }
         commands.try_for_each(|(_, command)| self.command(command, progress))

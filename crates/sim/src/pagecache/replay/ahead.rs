@@ -22,12 +22,12 @@ impl<P: PagePolicy, T: Feed<P>, W: Watch> Replay<'_, P, T, W> {
                 if let (Some(slots), Some(group)) =
                     (&self.slots, self.cell.options.read_ahead.swap_slots)
                 {
-                    let others = slots.around(page, group).iter().copied();
-                    let others = others.filter(|&other| SwapSlots::is_page(other) && other != page);
-                    let memory = &self.memory;
-                    self.ahead.extend(
-                        others.filter(|&other| memory.frame_of(PageId(other)) == Frame::NONE),
-                    );
+                    for &other in slots.around(page, group) {
+                        let is_other = SwapSlots::is_page(other) && other != page;
+                        if is_other && self.memory.frame_of(PageId(other)) == Frame::NONE {
+                            self.ahead.push(other);
+                        }
+                    }
                 }
             }
             PageKind::File => {}
@@ -40,25 +40,18 @@ impl<P: PagePolicy, T: Feed<P>, W: Watch> Replay<'_, P, T, W> {
 
     /// One request reads a page and what is read ahead of it: of a file, or slots of the swap.
     pub(super) fn ask(&mut self, page: u32) {
-        let keys = self.cell.view.page_keys();
-        let places = &mut self.places;
-        places.clear();
         let joined = match &self.slots {
             Some(slots) if !self.cell.view.file_pages()[page as usize] => {
-                // Slots ascend in the list; the page's own is somewhere between.
-                let own = slots.slot_of(page);
-                let before = self.ahead.partition_point(|&other| slots.slot_of(other) < own);
-                places.extend(self.ahead.iter().map(|&other| slots.slot_of(other)));
-                places.insert(before, own);
+                places_of_slots(&mut self.places, slots, page, &self.ahead);
                 &mut self.counts.anon_reads_joined
             }
             _ => {
-                places.push(keys[page as usize].1);
-                places.extend(self.ahead.iter().map(|&other| keys[other as usize].1));
+                let keys = self.cell.view.page_keys();
+                places_of_file(&mut self.places, keys, page, &self.ahead);
                 &mut self.counts.file_reads_joined
             }
         };
-        joined.request(places.iter().copied());
+        joined.request(self.places.iter().copied());
     }
 
     fn choose_of_file(&mut self, reference: Reference) {
@@ -71,10 +64,11 @@ impl<P: PagePolicy, T: Feed<P>, W: Watch> Replay<'_, P, T, W> {
         let end = self.lengths[object as usize]
             .map_or(u64::MAX, |bytes| bytes.div_ceil(view.page_bytes()));
         let pages = pages.min(end.saturating_sub(page + 1)) as u32;
-        let memory = &self.memory;
-        let missing =
-            (id + 1..=id + pages).filter(|&id| memory.frame_of(PageId(id)) == Frame::NONE);
-        self.ahead.extend(missing);
+        for other in id + 1..=id + pages {
+            if self.memory.frame_of(PageId(other)) == Frame::NONE {
+                self.ahead.push(other);
+            }
+        }
     }
 
     pub(super) fn load_ahead(&mut self, index: usize) {
@@ -90,4 +84,21 @@ impl<P: PagePolicy, T: Feed<P>, W: Watch> Replay<'_, P, T, W> {
         }
         self.ahead.clear();
     }
+}
+
+// Functions of their own, of which each policy would have a copy otherwise.
+
+fn places_of_slots(places: &mut Vec<u64>, slots: &SwapSlots, page: u32, ahead: &[u32]) {
+    // Slots ascend in the list; the page's own is somewhere between.
+    let own = slots.slot_of(page);
+    let before = ahead.partition_point(|&other| slots.slot_of(other) < own);
+    places.clear();
+    places.extend(ahead.iter().map(|&other| slots.slot_of(other)));
+    places.insert(before, own);
+}
+
+fn places_of_file(places: &mut Vec<u64>, keys: &[(u32, u64)], page: u32, ahead: &[u32]) {
+    places.clear();
+    places.push(keys[page as usize].1);
+    places.extend(ahead.iter().map(|&other| keys[other as usize].1));
 }
