@@ -71,6 +71,7 @@ fn ranking_columns<'py>(
         .decimal("displaced_references", displaced)?;
     // Python turns what is not a number into null.
     let probabilities = ranking.probabilities().map(|share| share.unwrap_or(f64::NAN)).collect();
+    let blocks = ranking.blocks().iter().map(|counts| counts.clone().into_pyarray(py));
     let columns = Columns::new(py)
         .other("ranking", order)?
         .other("op", kind.name())?
@@ -78,6 +79,7 @@ fn ranking_columns<'py>(
         .other("pages", ranking.pages())?
         .other("inverted_ranges", inverted.0)?
         .whole("counts", ranking.counts().to_vec())?
+        .other("blocks", PyList::new(py, blocks)?)?
         .decimal("probabilities", probabilities)?;
     Ok(columns.0)
 }
@@ -161,8 +163,8 @@ fn curve_columns<'py>(
 /// off have no columns or empty ones.
 #[pyfunction]
 #[pyo3(signature = (
-    trace, options, *, curve=true, inter_reference=true, rankings=true, working_sets=true, jobs=None,
-    watch=None,
+    trace, options, *, curve=true, inter_reference=true, rankings=true, working_sets=true, blocks=0,
+    jobs=None, watch=None,
 ))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub(crate) fn locality<'py>(
@@ -173,11 +175,12 @@ pub(crate) fn locality<'py>(
     inter_reference: bool,
     rankings: bool,
     working_sets: bool,
+    blocks: u64,
     jobs: Option<usize>,
     watch: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let options: LocalityOptions = depythonize(&options)?;
-    let wanted = Wanted { curve, inter_reference, rankings, working_sets };
+    let wanted = Wanted { curve, inter_reference, rankings, working_sets, blocks };
     let study = options.study(trace.0.clone(), jobs).map_err(exception)?;
     let study = LocalityStudy { wanted, ..study };
     let device = options.device;

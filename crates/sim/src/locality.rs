@@ -71,6 +71,14 @@ impl Kind {
         }
     }
 
+    fn references(self, view: &PageView) -> u64 {
+        match self {
+            Kind::All => view.references(),
+            Kind::Read => view.read_references(),
+            Kind::Write => view.write_references(),
+        }
+    }
+
     fn includes(self, is_write: bool) -> bool {
         match self {
             Kind::All => true,
@@ -91,12 +99,14 @@ pub struct Wanted {
     pub rankings: bool,
     /// The working sets.
     pub working_sets: bool,
+    /// Blocks of equally many references in which the rankings are counted too; 0 for none.
+    pub blocks: u64,
 }
 
 impl Default for Wanted {
     /// All of them.
     fn default() -> Self {
-        Wanted { curve: true, inter_reference: true, rankings: true, working_sets: true }
+        Wanted { curve: true, inter_reference: true, rankings: true, working_sets: true, blocks: 0 }
     }
 }
 
@@ -199,7 +209,7 @@ pub fn analyze_locality(study: &LocalityStudy, progress: &Progress) -> Result<Lo
 
 /// Refuses intervals of what is known of a whole trace only.
 fn check_intervals(study: &LocalityStudy) -> Result<(), SimError> {
-    let Wanted { curve, inter_reference, rankings, working_sets } = study.wanted;
+    let Wanted { curve, inter_reference, rankings, working_sets, .. } = study.wanted;
     if study.sample.is_some() {
         study.intervals.refuse(option("sample"))?;
     }
@@ -271,10 +281,11 @@ fn analyze(
     wanted: Wanted,
     progress: &Progress,
 ) -> Result<(LruCounts, WholeTrace), SimError> {
-    let Wanted { inter_reference, rankings, working_sets, .. } = wanted;
+    let Wanted { inter_reference, rankings, working_sets, blocks, .. } = wanted;
     let passes = 1 + 3 * u64::from(rankings) + u64::from(working_sets);
     progress.enter(Phase::Replaying, passes * view.records().len() as u64);
-    let recency = |kind| move || if_wanted(rankings, || recency_ranking(view, kind, progress));
+    let recency =
+        |kind| move || if_wanted(rankings, || recency_ranking(view, kind, blocks, progress));
     let ((counts, (read, write)), (write_frequency, working_sets)) = rayon::join(
         || {
             rayon::join(
@@ -284,13 +295,16 @@ fn analyze(
         },
         || {
             rayon::join(
-                || if_wanted(rankings, || write_frequency_ranking(view, ties, progress)),
+                || if_wanted(rankings, || write_frequency_ranking(view, ties, blocks, progress)),
                 || if_wanted(working_sets, || WorkingSets::of(view, progress)),
             )
         },
     );
     let counts = counts?;
-    let all = if_wanted(rankings, || Ok(Ranking::of_distances(&counts, view.references())));
+    let all = if_wanted(rankings, || match blocks {
+        0 => Ok(Ranking::of_distances(&counts, view.references())),
+        _ => recency_ranking(view, Kind::All, blocks, progress),
+    });
     let whole = WholeTrace {
         recency: [all?, read?, write?],
         write_frequency: write_frequency?,

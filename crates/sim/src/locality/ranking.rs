@@ -19,9 +19,18 @@ pub struct Ranking {
     /// Entry `i` is how many references had been made when the list got its page number `i + 1`.
     grown_after: Vec<u64>,
     references: u64,
+    /// References of a block, or 0; and the counts when each block ended.
+    every: u64,
+    blocks: Vec<Vec<u64>>,
 }
 
 impl Ranking {
+    /// Counts this many references, in blocks if there are any.
+    pub(super) fn in_blocks(blocks: u64, references: u64) -> Self {
+        let every = if blocks == 0 { 0 } else { references.div_ceil(blocks) };
+        Ranking { every, ..Ranking::default() }
+    }
+
     /// Counts one reference: to the page at `rank`, or to one that is not on the list yet.
     #[inline]
     pub(super) fn add(&mut self, rank: Option<u32>) {
@@ -33,6 +42,9 @@ impl Ranking {
                 self.grown_after.push(self.references);
             }
         }
+        if self.every > 0 && self.references.is_multiple_of(self.every) {
+            self.blocks.push(self.counts.clone());
+        }
     }
 
     /// The ranking of all references by recency, from their stack distances.
@@ -43,7 +55,7 @@ impl Ranking {
             reads + writes
         };
         let counts = (1..=grown_after.len() as u32).map(both).collect();
-        Ranking { counts, grown_after, references }
+        Ranking { counts, grown_after, references, ..Ranking::default() }
     }
 
     /// References of the kind, first ones included.
@@ -66,6 +78,12 @@ impl Ranking {
         &self.counts
     }
 
+    /// The counts when each block of equally many references ended, if blocks are wanted; what is left behind the last
+    /// one belongs to none.
+    pub fn blocks(&self) -> &[Vec<u64>] {
+        &self.blocks
+    }
+
     /// For each rank, the probability that the next reference of the kind goes to the page there: references to the
     /// rank over references that were made while some page had it; `None` if none was.
     pub fn probabilities(&self) -> impl Iterator<Item = Option<f64>> {
@@ -85,9 +103,11 @@ impl Ranking {
 pub(super) fn recency_ranking(
     view: &PageView,
     kind: Kind,
+    blocks: u64,
     progress: &Progress,
 ) -> Result<Ranking, SimError> {
-    let mut state = (LruStack::new(view.footprint_pages()), Ranking::default());
+    let ranking = Ranking::in_blocks(blocks, kind.references(view));
+    let mut state = (LruStack::new(view.footprint_pages()), ranking);
     for_each_reference(
         view,
         progress,

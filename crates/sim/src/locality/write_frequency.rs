@@ -50,9 +50,11 @@ impl Ties {
 pub(super) fn write_frequency_ranking(
     view: &PageView,
     ties: Ties,
+    blocks: u64,
     progress: &Progress,
 ) -> Result<Ranking, SimError> {
-    let mut state = (FrequencyOrder::of(view), Ranking::default());
+    let ranking = Ranking::in_blocks(blocks, view.write_references());
+    let mut state = (FrequencyOrder::of(view), ranking);
     for_each_reference(
         view,
         progress,

@@ -435,8 +435,13 @@ fn locality_counts_the_pages_of_each_interval() {
     let mut study = options.study(trace, None).unwrap();
     let refused = analyze_locality(&study, &Progress::default()).unwrap_err().to_string();
     assert!(refused.contains("--rows intervals"), "{refused}");
-    study.wanted =
-        Wanted { curve: false, inter_reference: false, rankings: false, working_sets: false };
+    study.wanted = Wanted {
+        curve: false,
+        inter_reference: false,
+        rankings: false,
+        working_sets: false,
+        blocks: 0,
+    };
     let found = analyze_locality(&study, &Progress::default()).unwrap();
     let expected = found.intervals.iter().map(|it| {
         (

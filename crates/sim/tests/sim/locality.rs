@@ -214,6 +214,28 @@ proptest! {
     }
 
     #[test]
+    fn a_block_ends_with_the_ranking_of_the_references_so_far(table in any_table(), blocks in 1..9_u64) {
+        let wanted = Wanted { blocks, ..Wanted::default() };
+        let whole = locality(&LocalityStudy { wanted, ..study(input("t", table.clone())) }).whole.unwrap();
+        let references = references(&table, PAGE_BYTES);
+        let of = |kind| references.iter().copied().filter(move |&(_, op)| belongs(kind, op)).collect::<Vec<_>>();
+        for (kind, ranking) in Kind::EVERY.into_iter().zip(&whole.recency) {
+            let every = of(kind).len().div_ceil(blocks as usize).max(1);
+            let expected: Vec<_> =
+                of(kind).chunks_exact(every).enumerate().map(|(index, _)| (index + 1) * every).collect();
+            prop_assert_eq!(expected.len(), ranking.blocks().len());
+            for (end, counts) in expected.into_iter().zip(ranking.blocks()) {
+                prop_assert_eq!(&slow_recency(&of(kind)[..end].to_vec(), kind).counts, counts);
+            }
+        }
+        let writes = of(Kind::Write);
+        for (index, counts) in whole.write_frequency.blocks().iter().enumerate() {
+            let end = (index + 1) * writes.len().div_ceil(blocks as usize);
+            prop_assert_eq!(&slow_frequency(&writes[..end].to_vec(), Ties::Stable).counts, counts);
+        }
+    }
+
+    #[test]
     fn reads_and_writes_by_recency_add_up_to_the_ranking_of_all(table in any_table()) {
         let whole = whole(&table, Ties::Stable);
         let both = whole.inter_reference.reads.iter().zip(&whole.inter_reference.writes);
