@@ -1,4 +1,5 @@
-"""Capture programs behind write-back caches of several sizes: does a cache blur recency of writes?
+"""Capture programs behind write-back caches of several sizes: does a cache blur recency of writes,
+and does what CRAW saves depend on it?
 
     .venv/bin/python traces/data_cache.py
 
@@ -19,8 +20,12 @@ from captured import CLOCKHAND
 from sessions import SESSIONS, Session
 
 import clockhand
-from clockhand.reproduce.measures.noise import inversion
-from clockhand.sweep.tables import csv_with_origin
+from clockhand.report.paper_tables import PaperTable
+from clockhand.reproduce.measures.compared import Compared
+from clockhand.reproduce.measures.noise import BLOCKS, inversion
+from clockhand.studies.locality.run import locality_with
+from clockhand.study.run import called
+from clockhand.sweep.tables import table_files
 
 NAMES = ("tar-gzip", "sqlite3")
 """Sessions without a window, whose captures are small."""
@@ -28,7 +33,9 @@ NAMES = ("tar-gzip", "sqlite3")
 CACHES = ("128", "1KiB", "4KiB", "16KiB", "64KiB", "256KiB")
 """Data caches of lines of 32 bytes and 4 ways, from four lines on; the study's has 16 KiB."""
 
-TABLE = Path(__file__).resolve().parents[1] / "experiments/results/craw/data-cache.csv"
+MEMORY = "10%,20%,40%,60%,80%"
+
+RESULTS = Path(__file__).resolve().parents[1] / "experiments/results/craw"
 
 
 def captured(session: Session, folder: Path, cache: str) -> list[Path]:
@@ -48,11 +55,11 @@ def captured(session: Session, folder: Path, cache: str) -> list[Path]:
 def rows_of(session: Session, trace: Path, cache: str) -> Iterator[dict[str, Any]]:
     """How far writes are out of order by recency, and how much of it chance explains."""
     for view in ("paper", "fault"):
-        found = clockhand.locality(trace, view=view, watch=False)
+        study = locality_with(("summary",), blocks=BLOCKS)
+        found = called(study, [trace], {"view": view, "watch": False})
         is_write = (pl.col("ranking") == "recency") & (pl.col("op") == "write")
-        counts = found.ranks.filter(is_write).sort("rank")["references"].to_list()
         [summary] = found.summary.filter(is_write).to_dicts()
-        order = inversion(counts)
+        order = inversion(found.rank_blocks()[summary["trace"], "recency", "write"])
         yield {
             "session": session.name,
             "command": trace.stem,
@@ -62,7 +69,17 @@ def rows_of(session: Session, trace: Path, cache: str) -> Iterator[dict[str, Any
             "out_of_order_share": order.share,
             "by_chance_at_most": order.null_high,
             "top_10_percent_share": summary["top_10_percent_share"],
+            "craw_over_clock": craw_over_clock(trace, view, flush=False),
+            "craw_over_clock_flushed": craw_over_clock(trace, view, flush=True),
         }
+
+
+def craw_over_clock(trace: Path, view: str, *, flush: bool) -> float:
+    """CRAW's I/O time over CLOCK's, the mean over memory sizes."""
+    rows = clockhand.simulate(
+        trace, policies=["clock", "craw"], memory=MEMORY, view=view, flush_at_end=flush, watch=False
+    ).rows
+    return float(Compared(rows).ratios("craw", "clock")["ratio"].mean())  # type: ignore[arg-type]
 
 
 def main() -> None:
@@ -81,7 +98,9 @@ def main() -> None:
         "traces": [],
     }
     title = "Writes by recency behind data caches of several sizes"
-    TABLE.write_bytes(csv_with_origin(title, pl.DataFrame(rows), facts))
+    table = PaperTable(title, "data-cache", pl.DataFrame(rows))
+    for file, content in table_files(RESULTS, [table], facts).items():
+        file.write_bytes(content)
 
 
 if __name__ == "__main__":

@@ -164,6 +164,7 @@ def locality(
     inter_reference: bool = True,
     rankings: bool = True,
     working_sets: bool = True,
+    blocks: int = 0,
     jobs: int | None = None,
     watch: Callable[[str, int, int], None] | None = None,
 ) -> dict[str, Any]: ...

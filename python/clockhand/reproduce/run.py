@@ -14,17 +14,19 @@ from clockhand.reproduce.experiment import MAIN, PaperExperiment, Part
 from clockhand.reproduce.judge import Claim, judge
 from clockhand.reproduce.measured import Measured
 from clockhand.reproduce.measures.cflru import prediction_row
-from clockhand.reproduce.measures.locality import locality_rows
+from clockhand.reproduce.measures.locality import Ranked, locality_rows
+from clockhand.reproduce.measures.noise import BLOCKS
 from clockhand.reproduce.packaged import packaged_content
 from clockhand.reproduce.statements import claim_table, statements, thresholds
 from clockhand.studies.filecache.run import break_even
 from clockhand.studies.locality.result import Locality
-from clockhand.studies.locality.run import locality
+from clockhand.studies.locality.run import locality_with
 from clockhand.studies.locality.tables import TABLES
 from clockhand.studies.locality.window import predict_window
 from clockhand.studies.pages.run import GAUGE_SCHEMA, run_simulation
 from clockhand.studies.ssd.findings import FAMILY
 from clockhand.study.records import Fields, Record
+from clockhand.study.run import called as run_study
 from clockhand.sweep import Sweep, analyse, run_sweep
 from clockhand.sweep.run import SweepWatch
 
@@ -208,22 +210,26 @@ class _Beside:
         """The rankings of the sweep's traces, in each view and counting of repeats."""
 
         def found(**reading: object) -> Locality:
-            return locality(list(self._names), **self._setting, **reading)
+            tables = ("summary",) if reading else TABLES
+            study = locality_with(tables, blocks=BLOCKS)
+            return run_study(study, list(self._names), {**self._setting, **reading})
+
+        def ranked(of: Locality) -> Ranked:
+            blocks = of.rank_blocks().items()
+            ended = {(self._names[trace], name, op): it for (trace, name, op), it in blocks}
+            return Ranked(_renamed(of.summary, self._names), ended)
 
         first = found()
         shown = {table: _renamed(first.table(table), self._names) for table in TABLES}
         facts = first.facts["traces"]
         has_views = all(trace["view"] for trace in facts)
-        readings = {(facts[0]["view"] or AS_IT_IS, repeats[0]): shown}
+        readings = {(facts[0]["view"] or AS_IT_IS, repeats[0]): ranked(first)}
         for view in views if has_views else [facts[0]["view"] or AS_IT_IS]:
             for counting in repeats:
                 if (view, counting) in ((views[0], repeats[0]), (AS_IT_IS, repeats[0])):
                     continue
-                other = found(repeats=counting, view=None if view == AS_IT_IS else view)
-                tables = ("summary", "ranks")
-                readings[view, counting] = {
-                    table: _renamed(other.table(table), self._names) for table in tables
-                }
+                given = None if view == AS_IT_IS else view
+                readings[view, counting] = ranked(found(repeats=counting, view=given))
         return {name: locality_rows(readings), "localities": shown}
 
     def gauges(self, name: str, *, policies: str, memory: str) -> Fields:

@@ -1,18 +1,20 @@
 """Measures of locality: the order and the top ranks of curves of references by rank of page.
 
-The order of a curve is compared with chance: a curve that never rises, redrawn with Poisson noise,
-is a little out of order too.
+The order of a curve is compared with chance: a curve that never rises, redrawn with the bursts that
+the trace has, is a little out of order too.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
 
 import polars as pl
 
 from clockhand.report.words import percent
 from clockhand.reproduce.judge import Found
-from clockhand.reproduce.measures.noise import inversion
+from clockhand.reproduce.measures.noise import Counts, Ended, inversion
 from clockhand.studies.locality.findings import TOP_COLUMNS
-from clockhand.study.records import Fields, Record
+from clockhand.study.records import Fields
 
 TENTH = "top_10_percent_share"
 ORDER = ("out_of_order", "by_chance_on_average", "by_chance_at_most")
@@ -26,6 +28,14 @@ Trace = Mapping[tuple[str, str], Curve]
 """The curves of a trace, by ranking and operation."""
 
 
+class Ranked(NamedTuple):
+    """A locality analysis of traces: its summary, and by trace, ranking and operation the
+    references by rank when each block of time ended."""
+
+    summary: pl.DataFrame
+    ended: Mapping[tuple[str, str, str], Ended]
+
+
 SCHEMA = {
     "view": pl.String, "repeats": pl.String, "trace": pl.String, "ranking": pl.String,
     "op": pl.String, "re_references": pl.Int64, **dict.fromkeys(TOP_COLUMNS, pl.Float64),
@@ -34,14 +44,14 @@ SCHEMA = {
 
 
 def locality_rows(
-    readings: Mapping[tuple[str, str], Mapping[str, pl.DataFrame]],
+    readings: Mapping[tuple[str, str], Ranked],
 ) -> pl.DataFrame:
     """Return the rankings of each trace in each reading.
 
     Args:
-        readings: For each view that the traces have, and each counting of repeats, the tables
-            ``summary`` and ``ranks`` of a locality analysis of all traces. Traces without views
-            have one, of any name. The first counting is that of the figures.
+        readings: For each view that the traces have, and each counting of repeats, the analysis of
+            all traces. Traces without views have one, of any name. The first counting is that of
+            the figures.
 
     Returns:
         The columns view, repeats, trace, ranking, op, re_references, the shares of the top ranks,
@@ -52,31 +62,23 @@ def locality_rows(
         nothing of writes.
     """
     rows = []
-    for (view, repeats), tables in readings.items():
-        summary = tables["summary"]
+    for (view, repeats), (summary, ended) in readings.items():
         is_write = (pl.col("ranking") == "recency") & (pl.col("op") == "write")
         silent = summary.filter(is_write & (pl.col("re_references") == 0))["trace"]
         for row in summary.filter(~pl.col("trace").is_in(silent.to_list())).iter_rows(named=True):
-            counts = _counts(tables["ranks"], row)
+            blocks = ended[row["trace"], row["ranking"], row["op"]]
             passed_over = repeats == "collapsed" and row["ranking"] == "recency"
-            order = inversion(counts[passed_over:])
+            order = inversion([counts[passed_over:] for counts in blocks])
             found = (order.share, order.null_mean, order.null_high)
             known = {"view": view, "repeats": repeats, **dict(zip(ORDER, found, strict=True))}
             by_frequency = row["ranking"] == "frequency" and row["op"] == "write"
-            recent = _counts(tables["ranks"], {**row, "ranking": "recency"})
-            known[RUN] = _longest_run(counts, recent) if by_frequency else None
+            recent = ended[row["trace"], "recency", row["op"]][-1]
+            known[RUN] = _longest_run(blocks[-1], recent) if by_frequency else None
             rows.append({name: {**row, **known}[name] for name in SCHEMA})
     return pl.DataFrame(rows, schema=SCHEMA)
 
 
-def _counts(ranks: pl.DataFrame, row: Record) -> list[int]:
-    """The references at each rank of one curve."""
-    of_row = ranks.filter(*(pl.col(name) == row[name] for name in ("trace", "ranking", "op")))
-    counts: list[int] = of_row.sort("rank")["references"].to_list()
-    return counts
-
-
-def _longest_run(counts: Sequence[int], others: Sequence[int]) -> float:
+def _longest_run(counts: Counts, others: Counts) -> float:
     """The longest run of ranks in the top tenth with larger counts, as a share of this tenth."""
     top = max(1, len(counts) // 10)
     longest = run = 0
@@ -138,12 +140,20 @@ def top_share(
     ranking: str = "recency",
     op: str = "read",
 ) -> Found | None:
-    """Ask of each trace whether the top tenth of its pages takes many of the re-references."""
-    return _measured(
-        rows, view, repeats,
-        lambda trace: bool(trace[ranking, op][TENTH] >= at_least),
-        {f"re-{op}s of the top tenth by {ranking}": _share(ranking, op)},
-    )  # fmt: skip
+    """Ask of each trace whether the top tenth of its pages takes many of the re-references.
+
+    ``writes`` is on how many traces the re-writes pass the same test.
+    """
+
+    def holds(kind: str) -> Callable[[Trace], bool]:
+        return lambda trace: bool(trace[ranking, kind][TENTH] >= at_least)
+
+    columns = {f"re-{op}s of the top tenth by {ranking}": _share(ranking, op)}
+    found = _measured(rows, view, repeats, holds(op), columns)
+    writes = _measured(rows, view, repeats, holds("write"), {})
+    if found is None or writes is None:
+        return None
+    return replace(found, words={"writes": str(sum(writes.values))})
 
 
 def reads_like_all(rows: pl.DataFrame, *, view: str, repeats: str, within: float) -> Found | None:

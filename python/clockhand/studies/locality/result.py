@@ -12,7 +12,11 @@ from clockhand.study.columns import ColumnParts
 from clockhand.study.errors import UsageError, option
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import polars as pl
+
+    IntColumn = npt.NDArray[np.uint64]
 
 LEADING = (
     "trace", "ranking", "op", "references", "top_10_percent_share", "inversion_share",
@@ -81,6 +85,17 @@ class Locality(StudyResult):
     @cached_property
     def recency(self) -> "pl.DataFrame":
         return self._made("recency")
+
+    def rank_blocks(self) -> "dict[tuple[str, str, str], list[IntColumn]]":
+        """Return, by trace, ranking and operation, the references by rank as each block ended.
+
+        There are none but of :func:`~.run.locality_with`; the last are those of the whole trace.
+        """
+        return {
+            (trace["name"], found["ranking"], found["op"]): [*found["blocks"], found["counts"]]
+            for trace, rankings in self._ran.result["blocks"]
+            for found in rankings
+        }
 
     @cached_property
     def intervals(self) -> "pl.DataFrame":

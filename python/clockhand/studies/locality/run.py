@@ -34,6 +34,7 @@ def _analysed(
     cells: Sequence[Record] | None = None,
     on_rows: Callable[[list[tuple[Record, Fields]]], None] | None = None,
     tables: Collection[str] = tuple(KINDS),
+    blocks: int = 0,
 ) -> Fields:
     """Analyse traces one by one, as the engine's functions of other studies do: a cell for each.
 
@@ -42,7 +43,7 @@ def _analysed(
     if not sources:
         raise UsageError("no trace is given", "add a file")
     page_bytes = _engine.parse_page_bytes(options["page_size"])
-    rows, traces, devices = [], [], []
+    rows, traces, devices, counted = [], [], [], []
     parts: dict[str, list[Part]] = {name: [] for name in KINDS}
     for source in sources:
         result = _engine.locality(
@@ -52,9 +53,12 @@ def _analysed(
             inter_reference="recency" in tables,
             rankings=bool({"summary", "ranks", "inversions"}.intersection(tables)),
             working_sets="working-set" in tables,
+            blocks=blocks,
             jobs=jobs,
             watch=watch,
         )
+        if blocks:
+            counted.append((result["trace"], result["whole"]["rankings"]))
         rows.append(cell_of(result, page_bytes))
         if on_rows is None:
             for name, found in parts_of(result, page_bytes, tables).items():
@@ -68,7 +72,7 @@ def _analysed(
     if on_rows is not None and cells:
         on_rows([(cells[0], row) for row in rows])
     facts = {"traces": traces, "devices": devices, "policies": []}
-    return {"rows": rows, **facts, "parts": parts}
+    return {"rows": rows, **facts, "parts": parts, "blocks": counted}
 
 
 LOCALITY = Study(
@@ -82,9 +86,12 @@ LOCALITY = Study(
 )
 
 
-def locality_with(tables: Collection[str]) -> Study[Locality]:
-    """Return the study of which only these tables have rows, which takes less time and memory."""
-    return replace(LOCALITY, own_engine=partial(_analysed, tables=tables))
+def locality_with(tables: Collection[str], blocks: int = 0) -> Study[Locality]:
+    """Return the study of which only these tables have rows, which takes less time and memory.
+
+    Rankings are counted in so many blocks of equally many references, too.
+    """
+    return replace(LOCALITY, own_engine=partial(_analysed, tables=tables, blocks=blocks))
 
 
 @asks("locality")
