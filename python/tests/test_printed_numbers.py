@@ -128,6 +128,7 @@ def kept_results(paper: str, folder: str) -> dict[str, pl.DataFrame | Measured]:
         }
     if paper == "clock-dnv":
         slugs = {"rows": "rows", "real": "real-traces", "synced": "synced"}
+        slugs["paper_drive"] = "paper-drive"
         return {
             name: table(f"clock-dnv/{slug}", schema_overrides=SSD_SCHEMA).with_columns(FAMILY)
             for name, slug in slugs.items()
@@ -142,7 +143,7 @@ def kept_results(paper: str, folder: str) -> dict[str, pl.DataFrame | Measured]:
         }
     ratios = pl.selectors.contains("ratio").cast(pl.Float64)
     slugs = {"required_hits": "required-hits", "desktop": "rows", "mobile_tlb": "mobile-tlb"}
-    names = ["servers", "one_timers", "required_hits", "desktop", "desktop_priced"]
+    names = ["hits_curve", "servers", "one_timers", "required_hits", "desktop", "desktop_priced"]
     names += ["desktop_shares", "paged", "prefetched", "huge", "sequential", "mobile", "mobile_tlb"]
     rows = {
         name: table(f"scm/{slugs.get(name, name.replace('_', '-'))}").with_columns(ratios)

@@ -22,7 +22,12 @@ from clockhand.reproduce import (
     reproduce,
 )
 from clockhand.reproduce.measured import LOOP, Measured, MeasuredPoint, read_measured
-from clockhand.reproduce.measures.scm import best_pages, knee
+from clockhand.reproduce.measures.scm import (
+    best_pages,
+    hits_rise,
+    knee,
+    translation_weighs_less,
+)
 from conftest import Clockhand, assert_one_sentence
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,7 +45,7 @@ HITS = pl.DataFrame(
         for insert in READINGS_JUDGED
     ]
 )
-CLAIMS = 75
+CLAIMS = 79
 
 
 def judge_paging(rows: pl.DataFrame) -> list[Claim]:
@@ -311,12 +316,13 @@ def test_the_command_prints_verdicts_and_writes_page_and_tables(
     assert set(untested) == {f"faults-{workload}" for workload in WORKLOADS}
     assert {path.name for path in (tmp_path / "t").iterdir()} == {
         "claims.csv", "statements.csv", "thresholds.csv", "fastest-page-size.csv",
-        "mobile.csv", "mobile-tlb.csv", "required-hits.csv", "desktop-priced.csv",
+        "mobile.csv", "mobile-tlb.csv", "required-hits.csv", "hits-curve.csv",
+        "desktop-priced.csv",
         "desktop-shares.csv", "paged.csv",
         "prefetched.csv", "huge.csv", "sequential.csv", "rows.csv", "servers.csv",
     }  # fmt: skip
     page = (tmp_path / "p.html").read_text()
-    assert f"The SCM paper on 12 traces: of {CLAIMS - 5} claims" in page
+    assert f"The SCM paper on 12 traces: of {CLAIMS - 9} claims" in page
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("chromium is not here: the page of the reproduction was not opened")
@@ -475,3 +481,11 @@ def test_what_is_true_by_construction_holds_whatever_the_trace() -> None:
     assert rows["page_faults"].to_list() == [512, 64, 4]
     hits = clockhand.break_even(DISK, insert=READINGS_JUDGED)
     assert set(hits["required_hits"]) == {1}
+    ratios = [f"scm:ratio={ratio:.3f}" for ratio in 1 + random.random(20) * random.random(20) * 9]
+    curve = clockhand.break_even(ratios, insert=READINGS_JUDGED)
+    assert all(all(hits_rise(curve, insert=insert).values) for insert in READINGS_JUDGED)
+    assert curve["required_hits"].n_unique() > 1
+    slower = clockhand.translate(
+        pl.DataFrame(requests), page_size="4KiB", tlb="4", memory="50%", ratio="1,10,100"
+    ).rows.with_columns(workload=pl.lit("w"), memory=pl.lit("50%"))
+    assert all(translation_weighs_less(slower).values)

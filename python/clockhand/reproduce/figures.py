@@ -245,6 +245,17 @@ def latencies(panels: Sequence[Panel], measured: Measured) -> Figure:
     yield f"{measured.machine}, measured on {measured.date}", [_lines(panel, series, records)]
 
 
+def hits(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
+    """The hits after which a cached block pays, over what storage takes as a multiple of a hit."""
+    [panel] = panels
+    records = [
+        {"series": panel["series"][row["insert"]], "x": row["bypass_time_us"] / row["hit_time_us"],
+         "y": row["required_hits"], "at": row["device"]}
+        for row in rows.to_dicts()
+    ]  # fmt: skip
+    yield "the paper's own times", [_lines(panel, panel["series"].values(), records)]
+
+
 def caches(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
     """The time of a server's references over the size of its cache."""
     for trace, of_trace in _each_trace(rows.filter(pl.col("insert") == "copy")):
@@ -315,6 +326,7 @@ FIGURES: Mapping[str, Callable[..., Figure]] = {
         buffers,
         caches,
         costs,
+        hits,
         kernel_bars,
         kernels,
         latencies,

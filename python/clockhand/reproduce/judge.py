@@ -4,12 +4,13 @@ A paper's ``claims.toml`` says of each claim what the paper says and where, whic
 numbers from which tables, and which rule judges them. The rules are the same for all papers. A
 number is *reproduced* if ours lies within a tenth of the paper's, above or below; a range if all of
 ours are in it, or at most a tenth beyond its ends. A statement about all cases is *reproduced* if
-it holds in nine of ten of ours. A number that only has the paper's sign, or a statement that only
-holds in more than half of the cases, is *direction only*. With the other sign, or in at most half
-of the cases, it is *contradicted*. Fewer than five cases are *too few*. A mean over cases has an
-interval, by a bootstrap over them: it is *inconclusive* if the interval is wider than what counts
-as the paper's number and reaches into it. If the paper's words have several readings, or a choice
-of ours decides, each reading has a verdict of its own.
+it holds in nine of ten of ours. A number within a factor of two of the paper's, or a statement that
+only holds in more than half of the cases, is *direction only*; a number that is farther off has its
+*sign only*. With the other sign, or in at most half of the cases, it is *contradicted*. Fewer than
+five cases are *too few*. A mean over cases has an interval, by a bootstrap over them: it is
+*inconclusive* if the interval is wider than what counts as the paper's number and reaches into it.
+If the paper's words have several readings, or a choice of ours decides, each reading has a verdict
+of its own.
 """
 
 import importlib
@@ -28,6 +29,9 @@ from clockhand.study.records import Fields, Record
 
 TOLERANCE = 0.1
 """A number is met within this share of the paper's, on both sides."""
+
+ALIKE = 2
+"""A number that differs by a larger factor from the paper's has its sign alone."""
 
 NEARLY_ALL = 0.9
 """The share of the cases in which a statement about all of them must hold."""
@@ -53,6 +57,7 @@ class Verdict(StrEnum):
 
     REPRODUCED = "reproduced"
     DIRECTION = "direction only"
+    SIGN = "sign only"
     CONTRADICTED = "contradicted"
     INCONCLUSIVE = "inconclusive"
     TOO_FEW = "too few cases"
@@ -123,16 +128,28 @@ def judged_number(ours: float, paper: float) -> Verdict:
     """Judge a number whose sign is the direction: a gain, or what is above or below a baseline."""
     if _is_near(ours, paper):
         return Verdict.REPRODUCED
-    return Verdict.DIRECTION if ours * paper > 0 else Verdict.CONTRADICTED
+    return _by_size(ours, paper, paper) if ours * paper > 0 else Verdict.CONTRADICTED
+
+
+def _by_size(ours: float, low: float, high: float) -> Verdict:
+    """Judge the size of an effect whose sign is the paper's."""
+    is_alike = abs(low) / ALIKE <= abs(ours) <= abs(high) * ALIKE
+    return Verdict.DIRECTION if is_alike else Verdict.SIGN
 
 
 def judged_range(ours: Collection[float], low: float, high: float) -> Verdict:
-    """Judge a range of gains: whether all of ours are in it, and by their mean."""
+    """Judge a range of gains: whether all of ours are in it, and by their mean.
+
+    Where some of ours are losses, the mean has the sign alone.
+    """
     if not ours:
         return Verdict.UNTESTABLE
     if all(low <= one <= high or _is_near(one, low) or _is_near(one, high) for one in ours):
         return Verdict.REPRODUCED
-    return Verdict.DIRECTION if sum(ours) / len(ours) > 0 else Verdict.CONTRADICTED
+    mean = sum(ours) / len(ours)
+    if mean <= 0:
+        return Verdict.CONTRADICTED
+    return _by_size(mean, low, high) if min(ours) > 0 else Verdict.SIGN
 
 
 def judged_cases(held: Collection[bool]) -> Verdict:
@@ -143,6 +160,13 @@ def judged_cases(held: Collection[bool]) -> Verdict:
     if share >= NEARLY_ALL:
         return Verdict.REPRODUCED
     return Verdict.DIRECTION if share > 0.5 else Verdict.CONTRADICTED
+
+
+def judged_every(held: Collection[bool]) -> Verdict:
+    """Judge a statement that says "in all cases": one of ours against it, and it is not met."""
+    verdict = judged_cases(held)
+    is_met = verdict is not Verdict.REPRODUCED or all(held)
+    return verdict if is_met else Verdict.DIRECTION
 
 
 def judged_most(held: Collection[bool]) -> Verdict:
@@ -185,8 +209,8 @@ def _yes(holds: bool) -> Verdict:
 
 
 NUMBER = (
-    "Reproduced within a tenth of the paper's number, above or below; direction only with its "
-    "sign; else contradicted."
+    "Reproduced within a tenth of the paper's number, above or below; direction only within a "
+    "factor of two; sign only with its sign; else contradicted."
 )
 MEAN = (
     f"{NUMBER} Inconclusive if the interval over the cases (95 %, bootstrap) is wider than that "
@@ -198,12 +222,17 @@ RULES: Mapping[str, tuple[Callable[[Values, Record], Verdict], str]] = {
     "range": (
         lambda ours, it: judged_range(ours, *it["paper"]),
         "Reproduced if all of ours are in the paper's range, or at most a tenth beyond its ends; "
-        "direction only if the mean has its sign; else contradicted.",
+        "direction only if all have its sign, and their mean is at most a factor of two beyond it; "
+        "sign only if the mean has its sign; else contradicted.",
     ),
     "cases": (
         lambda held, it: judged_cases(held),
         "Reproduced if in nine of ten cases or more; direction only if in more than half; else "
         "contradicted.",
+    ),
+    "every": (
+        lambda held, it: judged_every(held),
+        "Reproduced if in every case; direction only if in more than half; else contradicted.",
     ),
     "most": (
         lambda held, it: judged_most(held),
@@ -216,7 +245,7 @@ RULES: Mapping[str, tuple[Callable[[Values, Record], Verdict], str]] = {
 """By name, how a rule judges our values beside the claim, and what it says of itself."""
 
 NUMBERS = ("mean", "greatest", "range")
-OVER_CASES = ("mean", "cases", "most")
+OVER_CASES = ("mean", "cases", "every", "most")
 """Rules whose cases stand for all others: of a few they say nothing."""
 
 TEXTS = ("what", "found", "says", "reading", "why")
@@ -288,12 +317,14 @@ def _readings(content: Record) -> Iterator[Fields]:
 
 
 def _choices(content: Record, claim: Record) -> list[list[Fields]]:
-    """Return the lists that readings combine: a claim's own, in ``each`` of a further list of the
+    """Return the lists that readings combine: a claim's own, in ``each`` of further lists of the
     file, or lists of the file alone."""
     own = claim.get("readings", [{}])
     named = [own] if isinstance(own, str) else own
     first = [content["readings"][name] for name in named] if isinstance(named[0], str) else [own]
-    return [*first, *([content["readings"][claim["each"]]] if "each" in claim else [])]
+    each = claim.get("each", [])
+    further = [each] if isinstance(each, str) else each
+    return [*first, *(content["readings"][name] for name in further)]
 
 
 def _judged(content: Record, claim: Fields, tables: Record) -> Claim | None:

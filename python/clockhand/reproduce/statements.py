@@ -30,7 +30,7 @@ def claim_table(claims: Collection[Claim]) -> pl.DataFrame:
 
 
 JUDGED = (
-    Verdict.CONTRADICTED, Verdict.INCONCLUSIVE, Verdict.DIRECTION, Verdict.REPRODUCED,
+    Verdict.CONTRADICTED, Verdict.INCONCLUSIVE, Verdict.SIGN, Verdict.DIRECTION, Verdict.REPRODUCED,
 )  # fmt: skip
 """Verdicts about numbers, the worst first."""
 

@@ -4,6 +4,7 @@ A cost is a weighted count: pages read, and eight times the pages written (secti
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
 
 import polars as pl
 
@@ -257,8 +258,12 @@ def hits_in_working_region(*parts: pl.DataFrame, window: float, most: float) -> 
 def dirtier(rows: pl.DataFrame, *, than: str) -> Found:
     """Ask of each window, program and memory whether as many pages are dirty as under a policy."""
     every = [_by_policy(cells, "dirty_pages_mean") for cells in _cells(rows)]
-    policies = (*WINDOWS, "cflru-dynamic")
-    return Found([dirty[policy] >= dirty[than] for dirty in every for policy in policies])
+    pairs = [
+        (dirty[policy], dirty[than]) for dirty in every for policy in (*WINDOWS, "cflru-dynamic")
+    ]
+    more = [ours / others - 1 for ours, others in pairs if others]
+    words = {"median_more": signed(median(more)) if more else "–"}
+    return Found([ours >= others for ours, others in pairs], (), words)
 
 
 def _kernels(

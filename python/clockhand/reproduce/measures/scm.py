@@ -90,6 +90,38 @@ def always_pays(required_hits: pl.DataFrame, *, of: str, hits: int) -> Found:
     return Found(held, _hits_table(required_hits), {"needed": counts})
 
 
+def hits_rise(curve: pl.DataFrame, *, insert: str) -> Found:
+    """Ask of each storage and the next slower one whether it needs as many hits or more."""
+    over = (pl.col("bypass_time_us") / pl.col("hit_time_us")).alias("over")
+    rows = curve.filter(pl.col("insert") == insert).select("device", over, "required_hits")
+    told = rows.sort("over").rows()
+    hits = [count for *_, count in told]
+    lines = ((device, f"{gap:.3g}", str(count)) for device, gap, count in told)
+    words = {
+        "most": str(hits[0]), "fastest": f"{told[0][1]:.3g}",
+        "fewest": str(hits[-1]), "slowest": number_text(round(told[-1][1])),
+    }  # fmt: skip
+    held = [more >= less for more, less in itertools.pairwise(hits)]
+    return Found(held, (("device", "a read over a hit", "hits that pay"), *lines), words)
+
+
+def translation_weighs_less(rows: pl.DataFrame) -> Found:
+    """Ask of each program, memory, page and slower storage whether translation is a smaller part
+    of the access time there."""
+    cell = ["workload", "memory", "page_bytes"]
+    share = (pl.col("t_addr_ns") / pl.col("amat_ns")).alias("share")
+    shares = rows.select(*cell, "storage_ratio", share).sort("storage_ratio", maintain_order=True)
+    held = [
+        more >= less
+        for _, of_cell in shares.group_by(cell, maintain_order=True)
+        for more, less in itertools.pairwise(of_cell["share"])
+    ]
+    medians = shares.group_by("storage_ratio", maintain_order=True).agg(pl.col("share").median())
+    lines = tuple((number_text(ratio), percent(part)) for ratio, part in medians.iter_rows())
+    words = {"fast": lines[0][1], "slow": lines[-1][1], "slowest": lines[-1][0]}
+    return Found(held, (("storage over memory", "translation, in the median"), *lines), words)
+
+
 def _hits_on(required_hits: pl.DataFrame, device: str) -> dict[str, int | None]:
     """Return the hits that pay on a device, by what inserting a block takes."""
     rows = required_hits.filter(pl.col("device") == device)
