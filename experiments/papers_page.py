@@ -28,7 +28,7 @@ SETS = {
     "CLOCK-DNV": "clock-dnv",
 }
 VERDICTS = (
-    "reproduced", "direction only", "contradicted", "inconclusive", "too few cases",
+    "reproduced", "direction only", "sign only", "contradicted", "inconclusive", "too few cases",
     "not testable here",
 )  # fmt: skip
 BESIDE = ("craw", "craw-a", "cfclock", "cflru", "lru-wsr", "arc", "opt-feasible", "bound")
@@ -127,35 +127,8 @@ def bands() -> list[str]:
     return markdown(["traces", "memory", *(f"`{policy}`" for policy in BESIDE)], body)
 
 
-def in_words() -> list[str]:
-    """Return what the two sets say of CRAW against CLOCK and the others, in a paragraph."""
-    said = []
-    for name, folder in (("the committed traces", "craw"), ("the whole sessions", "craw/whole")):
-        rows = [row for row in rows_of(RESULTS / folder / "bands.csv") if row["trace"] != ALL]
-        craw = [row for row in rows if row["policy"] == "craw"]
-        means = [row["mean"] for row in craw]
-        least = {
-            (row["trace"], row["memory"]): min(
-                (other["mean"], other["policy"])
-                for other in rows
-                if (other["trace"], other["memory"]) == (row["trace"], row["memory"])
-                and other["policy"] not in ("opt-feasible", "bound", "min")
-            )[1]
-            for row in craw
-        }
-        best = sum(policy.startswith("craw") for policy in least.values())
-        worst = max(craw, key=lambda row: row["worst"])
-        said.append(
-            f"On {name} CRAW's mean of a band is {min(means):.2f} to {max(means):.2f} of CLOCK's "
-            f"I/O time. Its worst cell has {worst['worst']:.2f} ({worst['trace']}, "
-            f"{100 * worst['worst_at']:.0f} % of memory). CRAW or CRAW-A has the least mean of the "
-            f"policies that do not know the future in {best} of {len(craw)} rows."
-        )
-    return [" ".join(said)]
-
-
 def data_caches() -> list[str]:
-    """Return the share of the writes that the most recent tenth of the pages takes."""
+    """Return what caches of a processor make of writes, and of what CRAW saves."""
     rows = [row for row in rows_of(RESULTS / "craw/data-cache.csv") if row["view"] == "paper"]
     programs = {"tar-gzip part-0": "tar", "tar-gzip part-1": "gzip", "sqlite3 part-0": "sqlite3"}
     cells = {(f"{row['session']} {row['command']}", row["data_cache"]): row for row in rows}
@@ -164,13 +137,36 @@ def data_caches() -> list[str]:
     def told(row: Row) -> str:
         share = f"{row['top_10_percent_share']:.2f}"
         beyond = round(100 * (row["out_of_order_share"] - row["by_chance_at_most"]), 1)
-        return f"{share}, {beyond + 0.0:+.1f} %"
+        times = (row[it] for it in ("craw_over_clock", "craw_over_clock_flushed") if it in row)
+        return ", ".join([share, f"{beyond + 0.0:+.1f} %", *(f"{it:.2f}" for it in times)])
 
     body = [
         [name, *(told(cells[key, cache]) for cache in caches)] for key, name in programs.items()
     ]
     head = [str(cache).replace("KiB", " KiB").replace("128", "128 bytes") for cache in caches]
     return markdown(["program", *head], body)
+
+
+def reserves() -> list[str]:
+    """Return mean I/O times over CLOCK's by the frames that are kept free."""
+    rows = rows_of(RESULTS / "craw/mean-i-o-time-relative-to-clock-by-reserve.csv")
+    frames = [column for column in rows[0] if column != "policy"]
+    body = [[f"{it} free", *(f"{row[it]:.3f}" for row in rows[1:])] for it in frames]
+    return markdown(["frames", *(f"`{row['policy']}`" for row in rows[1:])], body)
+
+
+def swap_times() -> list[str]:
+    """Return how much longer gcc took than under plain Linux, in medians of its runs."""
+    rows = pl.DataFrame(rows_of(RESULTS / "cflru/swap-time.csv"), infer_schema_length=None)
+    of = ["memory", "kernel"]
+    medians = rows.group_by(of, maintain_order=True).agg(pl.col("seconds").median())
+    body = []
+    for memory, cells in medians.group_by("memory", maintain_order=True):
+        seconds = dict(cells.select("kernel", "seconds").iter_rows())
+        plain = seconds.pop("plain")
+        told = (f"{100 * (it / plain - 1):+.1f} %" for it in seconds.values())
+        body.append([str(memory[0]).replace("MiB", " MiB"), f"{plain:.1f} s", *told])
+    return markdown(["memory", "plain", *seconds], body)
 
 
 def mobile() -> list[str]:
@@ -244,8 +240,9 @@ BLOCKS: dict[str, Callable[[], Sequence[str]]] = {
     "craw-statements": lambda: statements("craw"),
     "craw-whole-statements": lambda: statements("craw/whole"),
     "craw-bands": bands,
-    "craw-in-words": in_words,
     "craw-data-caches": data_caches,
+    "craw-reserves": reserves,
+    "cflru-swap-time": swap_times,
     "cflru-statements": lambda: statements("cflru"),
     "scm-statements": lambda: statements("scm"),
     "scm-mobile": mobile,

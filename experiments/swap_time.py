@@ -1,0 +1,72 @@
+"""How long do programs take whose swap is emulated flash, under the kernels of the CFLRU paper?
+
+    .venv/bin/python experiments/swap_time.py
+
+The swap half of Figure 7, in time: the applications of section 6 (`traces/timelines/capture.py`)
+run with their memory on emulated NAND (`run --emulate cflru-nand`), the kernels in turns. Their
+files are the machine's own. A program whose memory is not short writes no page, and says nothing.
+"""
+
+import datetime
+import sys
+import tempfile
+from pathlib import Path
+
+import polars as pl
+
+import clockhand
+from clockhand import _engine
+from clockhand.sweep.tables import machine
+
+ROOT = Path(__file__).resolve().parents[1]
+TABLE = ROOT / "experiments/results/cflru/swap-time.csv"
+KERNELS = {
+    "plain": ("linux24", 8),
+    "no read-ahead": ("linux24", 0),
+    "CFLRU-static": ("linux24-cflru", 0),
+    "CFLRU-dynamic": ("linux24-cflru:dynamic=true", 0),
+}
+"""Each with the pages that its swap reads ahead."""
+
+PROGRAMS = ("gcc",)
+"""Of section 6 those whose own memory is short with as much as this."""
+
+MEMORY = ("6MiB",)
+RUNS = 2
+
+
+def main() -> None:
+    """Run, and write the table."""
+    sys.path.append(str(ROOT / "traces/timelines"))
+    from capture import timelines  # type: ignore[import-not-found]
+
+    sessions = {session.name: session for session in timelines()}
+    rows = []
+    for name in PROGRAMS:
+        with tempfile.TemporaryDirectory(prefix=f"swap-time-{name}-") as folder:
+            sessions[name].prepare(Path(folder))
+            command = ["sh", "-e", "-c", f"cd {folder}; {sessions[name].script}"]
+            for memory in MEMORY:
+                for run in range(1, RUNS + 1):
+                    for kernel, (policy, ahead) in KERNELS.items():
+                        made = clockhand.run(
+                            command, policy=policy, memory=memory, read_ahead=ahead or None,
+                            emulate="cflru-nand", simulate=False,
+                        )  # fmt: skip
+                        counts = made.rows.select(pl.col("pages_read", "pages_written").sum())
+                        seconds = made.facts["seconds"]
+                        row = {"program": name, "memory": memory, "run": run, "kernel": kernel}
+                        rows.append({**row, **counts.row(0, named=True), "seconds": seconds})
+                        print(rows[-1], flush=True)
+    head = [
+        "command: .venv/bin/python experiments/swap_time.py",
+        f"date: {datetime.datetime.now(datetime.UTC).date()}",
+        f"version: {_engine.__version__}, numbers {_engine.NUMBERS_VERSION}",
+        f"machine: {machine()}",
+    ]
+    comment = "".join(f"# {line}\n" for line in head)
+    TABLE.write_text(comment + pl.DataFrame(rows).write_csv(float_precision=3), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
