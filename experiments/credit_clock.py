@@ -44,6 +44,10 @@ RESAMPLES = 2000
 SEED = 18
 BOOTSTRAP_SEEDS = range(SEED, SEED + 5)
 BASELINE = "clock"
+AT_ONCE = 8
+"""Pages that a drive writes in the time of one, and what ACE writes at once."""
+UNIT_WRITE = 8
+"""The price of a write on the device ``unit``, where a read is 1."""
 ENDS = ("bound", "bound:effort=0", "opt-feasible")
 
 
@@ -66,6 +70,8 @@ def main() -> None:
     results.add("ablation", relative_to_clock(ablation, ["policy"]))
     readings = results.of(experiment("credit-clock-readings"))
     results.add("readings", relative_to_clock(readings, ["flush_at_end", "policy"]))
+    ace = results.of(experiment("credit-clock-ace"))
+    results.add("ace", one_and_several_at_once(ace))
     mapped = results.of(experiment("credit-clock-mapped"))
     results.add("mapped-bits", relative_to_clock(mapped, ["device", "policy"]))
     results.add("mapped-bits-counts", counts(mapped.filter(pl.col("device") == "unit")))
@@ -213,6 +219,28 @@ def against(rows: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
             "traces": len(means),
         })  # fmt: skip
     return pl.DataFrame(table)
+
+
+def one_and_several_at_once(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return times over CLOCK's where a drive writes one page at a time, and where it writes more.
+
+    A batch of ACE is a dirty victim and what is written with it. The other policies wait for each
+    write, and all write what is dirty at the end in full batches.
+    """
+    place = ["trace", "frames", "flush_at_end"]
+    at_the_end = pl.col("write_ios") - pl.col("dirty_evictions") - pl.col("write_backs")
+    batches = pl.col("dirty_evictions") + (at_the_end / AT_ONCE).ceil()
+    timed = rows.with_columns(at_once=pl.col("read_ios") + UNIT_WRITE * batches)
+    clock = timed.filter(pl.col("policy") == BASELINE)
+    clock = clock.select(*place, pl.col("at_once").alias("clock_at_once"))
+    timed = timed.join(clock, on=place, how="left", maintain_order="left")
+    several = timed.with_columns(ratio=pl.col("at_once") / pl.col("clock_at_once"))
+    keys = ["flush_at_end", "policy"]
+    tables = [relative_to_clock(one, keys) for one in (rows, several)]
+    return pl.concat(
+        table.with_columns(pages_at_once=pl.lit(pages))
+        for pages, table in zip((1, AT_ONCE), tables, strict=True)
+    )
 
 
 def by_trace(rows: pl.DataFrame) -> pl.DataFrame:

@@ -16,8 +16,8 @@ COSTS = {
 }
 MAPPED_COSTS = {"unit": "c = 8", "write-costs-32": "c = 32"}
 RIVALS = ("wa-landlord", "craw-a", "weighted-clock", "cflru")
-BY_TRACE = ("credit-clock", *RIVALS, "casa", "ccf-lru", "ad-lru", "lirs-wsr", "cfdc", "arc",
-            "linux-lru", "opt-feasible")  # fmt: skip
+BY_TRACE = ("credit-clock", *RIVALS, "casa", "ccf-lru", "ad-lru", "lirs-wsr", "arc",
+            "opt-feasible")  # fmt: skip
 TRACES_PER_TABLE = 7
 
 
@@ -36,11 +36,11 @@ def write_tables(root: Path, results: Path) -> None:
             "made-by": made_by,
             "relative-to-clock": costs,
             "against": against,
-            "by-trace": lambda path: by_trace(path, True),
-            "by-trace not flushed": lambda path: by_trace(path, False),
+            "by-trace": by_trace,
             "counts": counts,
             "ablation": ablation,
             "readings": readings,
+            "ace": ace,
             "mapped-bits": mapped_bits,
             "write-buffer": write_buffers,
             "public-traces": public_traces,
@@ -96,6 +96,11 @@ def mean_and_worst(row: Row) -> str:
     return f"{row['geometric_mean']:.3f} ({interval}), {row['worst']:.2f}"
 
 
+def row_mean(row: Row) -> float:
+    """Return the mean of a row."""
+    return float(row["geometric_mean"])
+
+
 def costs(path: Path) -> list[str]:
     """Return a row per policy and a column per cost."""
     cells = {(r["flush_at_end"], r["device"], r["policy"]): r for r in rows_of(path)}
@@ -135,9 +140,25 @@ def readings(path: Path) -> list[str]:
     return markdown(["reading", "c = 8", "c = 8, not flushed"], body)
 
 
-def by_trace(path: Path, flushed: bool) -> Iterable[str]:
+def ace(path: Path) -> list[str]:
+    """Return a row per policy, where a drive writes one page at a time and where more."""
+    rows = rows_of(path)
+    cells = {(row["pages_at_once"], row["flush_at_end"], row["policy"]): row for row in rows}
+    several = max(pages for pages, _, _ in cells)
+    names = sorted(
+        {name for *_, name in cells}, key=lambda name: row_mean(cells[several, True, name])
+    )
+    body = [
+        [f"`{name}`", *(mean_and_worst(cells[pages, True, name]) for pages in (1, several))]
+        for name in names
+    ]
+    head = ["one page at once", f"{several} pages at once"]
+    return markdown(["policy", *head], body)
+
+
+def by_trace(path: Path) -> Iterable[str]:
     """Return a column per trace, in several tables."""
-    rows = {row["policy"]: row for row in rows_of(path) if row["flush_at_end"] is flushed}
+    rows = {row["policy"]: row for row in rows_of(path) if row["flush_at_end"]}
     traces = [name for name in rows[BY_TRACE[0]] if name not in ("flush_at_end", "policy")]
     for first in range(0, len(traces), TRACES_PER_TABLE):
         some = traces[first : first + TRACES_PER_TABLE]
