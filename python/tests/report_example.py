@@ -138,7 +138,7 @@ def example_facts(
 def unpacked(page: str) -> dict[str, Any]:
     """Return the data of a page, the records of each part row by row."""
     [packed] = re.findall(r'id="report-data">([A-Za-z0-9+/=.]*)</script>', page)
-    parts, tables = (
+    *parts, tables = (
         json.loads(gzip.decompress(base64.b64decode(text))) for text in packed.split(".")
     )
     data: dict[str, Any] = {"parts": parts, "tables": tables}

@@ -647,9 +647,9 @@ def test_a_print_has_every_figure_also_those_that_were_not_looked_at(
 def test_a_figure_that_cannot_be_drawn_says_so(opened: Open, folder: Path) -> None:
     text = (folder / "lines.html").read_text(encoding="utf-8")
     packed = re.findall(r'id="report-data">([^<.]*)', text)[0]
-    parts = json.loads(gzip.decompress(base64.b64decode(packed)))
-    parts[0]["figures"][0]["specification"]["scales"][0]["type"] = "unknown"
-    broken = base64.b64encode(gzip.compress(json.dumps(parts).encode())).decode()
+    part = json.loads(gzip.decompress(base64.b64decode(packed)))
+    part["figures"][0]["specification"]["scales"][0]["type"] = "unknown"
+    broken = base64.b64encode(gzip.compress(json.dumps(part).encode())).decode()
     whole = text.replace(packed, broken)
     (folder / "broken.html").write_text(whole, encoding="utf-8")
     page = opened("broken")

@@ -2,7 +2,6 @@
 
 import io
 import json
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,11 +16,12 @@ from clockhand.report.words import decimals_of
 from clockhand.study.columns import ColumnParts
 from clockhand.study.drawing import check_drawing
 from clockhand.study.errors import UsageError, option
-from clockhand.study.facts import printable
+from clockhand.study.facts import printable, printable_lines
 from clockhand.study.files import Content, check_places, publish
 from clockhand.study.policies import called
 from clockhand.study.records import Record
 from clockhand.study.selections import highlighted
+from clockhand.study.shell import shell_line
 
 if TYPE_CHECKING:
     import polars as pl
@@ -93,7 +93,7 @@ def tell(sentence: str) -> None:
 
 def command_line() -> str:
     """Return the command as the user wrote it, for the facts of what it makes."""
-    return printable(shlex.join(["clockhand", *sys.argv[1:]]))
+    return printable_lines(shell_line(["clockhand", *sys.argv[1:]]))
 
 
 def labels_of(texts: list[str] | None) -> list[tuple[str, str]]:

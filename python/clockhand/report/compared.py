@@ -1,13 +1,22 @@
 """What figures compare: values over sizes, with the looks of their series, and how axes say it."""
 
+import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from clockhand.report.appearance import Mark, is_muted
 from clockhand.report.canvas import Spec
 from clockhand.report.emphasis import MOST_EMPHASISED, in_figure
-from clockhand.report.scales import Kind, Measure, ValueAxis, exact_format, is_spread, value_axis
+from clockhand.report.scales import (
+    OUTLIER,
+    Kind,
+    Measure,
+    ValueAxis,
+    exact_format,
+    is_spread,
+    value_axis,
+)
 from clockhand.report.words import unique
 
 Record = dict[str, Any]
@@ -158,7 +167,48 @@ def axis_of(compared: Compared, measure: Measure) -> ValueAxis:
     values = [*compared.known(measure.field), *compared.known(error_fields(measure)[1])]
     if compared.has_bound(measure):
         values += [bound[measure.field] for bound in compared.bounds if bound.get(measure.field)]
+    top = _usual_top(compared, measure)
+    if top is not None and top < max(values):
+        axis = value_axis(measure.kind, [value for value in values if value <= top])
+        return replace(axis, is_cut=max(values) > axis.high)
     return value_axis(measure.kind, values, compared.known(measure.field, compared.anchors))
+
+
+LEAST_USUAL = 4
+"""Of fewer series none is an outlier."""
+
+MOST_OUTLYING = 0.25
+"""Only if no more than this share of the series lie far out they are cut."""
+
+FLATTENING = 2
+"""Outliers are cut if they are this many times as high as all others."""
+
+
+def _usual_top(compared: Compared, measure: Measure) -> float | None:
+    """Return the greatest amount without series that lie far above the others; none without such.
+
+    Ratios have another rule, and of what is better the more there is nothing is cut.
+    """
+    if measure.kind in (Kind.RATIO, Kind.SHARE) or measure.most_is_best:
+        return None
+    at: dict[float, dict[str, float]] = {}
+    for record in compared.records:
+        if record.get(measure.field) is not None:
+            by_series = at.setdefault(record.get(compared.sizes.field, 0), {})
+            by_series[record["policy"]] = record[measure.field]
+    series = {name for by_series in at.values() for name in by_series}
+    outlying = {
+        name
+        for by_series in at.values()
+        for name, value in by_series.items()
+        if value > OUTLIER * statistics.median(by_series.values()) > 0
+    } - set(compared.anchors)
+    if len(series) < LEAST_USUAL or not 0 < len(outlying) <= MOST_OUTLYING * len(series):
+        return None
+    top = max(value for by_series in at.values() for name, value in by_series.items()
+              if name not in outlying)  # fmt: skip
+    most = max(value for by_series in at.values() for value in by_series.values())
+    return top if most > FLATTENING * top else None
 
 
 def quantity(field: str, **options: Any) -> Spec:

@@ -22,7 +22,7 @@ from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.scales import Kind, label_expression
 from clockhand.report.table import Table
 from clockhand.report.words import titled
-from clockhand.study.facts import printable
+from clockhand.study.facts import printable, printable_lines
 
 PAGE_TEMPLATE = Path(__file__).with_name("course.html.j2")
 
@@ -97,7 +97,7 @@ def line_chart(panel: Panel, identity: str, canvas: Canvas) -> Spec:
             "x:Q",
             title="Seconds since the start",
             axis=alt.Axis(grid=False, labelExpr=SHORT, tickCount=7),
-            scale=alt.Scale(zero=True, nice=False),
+            scale=alt.Scale(domain=_moments(panel), nice=False),
         ),
         y=alt.Y(
             "y:Q",
@@ -122,6 +122,17 @@ def line_chart(panel: Panel, identity: str, canvas: Canvas) -> Spec:
         ],
     )
     return _figure([line, point], panel, identity, canvas, LINE_HEIGHT)
+
+
+EMPTY = 0.1
+"""A figure begins with its first sample if nothing is seen in a larger share of the time before."""
+
+
+def _moments(panel: Panel) -> list[float]:
+    """Return the ends of the axis of time."""
+    moments = [float(record["x"]) for record in panel.records] or [0.0]
+    first, last = min(moments), max(moments)
+    return [first if first > EMPTY * last else 0.0, last]
 
 
 @unchecked()
@@ -279,7 +290,7 @@ class CoursePage:
         return template(PAGE_TEMPLATE).render(
             overline=overline,
             title=title,
-            subject=printable(subject),
+            subject=printable_lines(subject),
             sentences=below,
             parts=self._parts,
             tables=tables,

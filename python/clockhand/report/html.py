@@ -30,6 +30,9 @@ from clockhand.study.files import cache_folder, publish
 from clockhand.study.ownership import is_own, take_from_others
 
 KIT = Path(__file__).parent
+SCRIPTS = ("saving.js", "figures.js", "tables.js", "page.js")
+"""The parts of the page's script, which is one function."""
+
 AXIS_HEIGHT = 66
 """Pixels that a figure takes below and above the area of its values."""
 
@@ -205,14 +208,15 @@ def focus_of(figures: Iterable[Figure], focus: Sequence[str]) -> list[str]:
 def payload(parts: Iterable[Part], tables: Mapping[str, Table] | None = None) -> str:
     """Return what the script of the page reads: gzipped JSON, as text.
 
-    Behind a full stop there are the rows of tables, which are unpacked when what is seen is drawn.
+    Full stops divide the parts, each unpacked when one of its figures is drawn, and behind them the
+    rows of tables.
 
     Args:
         parts: The parts, in the order of the page.
 
         tables: Tables by the name of their heading; only rows that the page itself lacks are in it.
     """
-    drawn = [
+    drawn: list[dict[str, Any]] = [
         {
             ROWS: _columns(part.records),
             "figures": [
@@ -228,7 +232,7 @@ def payload(parts: Iterable[Part], tables: Mapping[str, Table] | None = None) ->
         for name, table in (tables or {}).items()
         if table.more_rows
     }
-    return ".".join(_packed(value) for value in (drawn, more))
+    return ".".join(_packed(value) for value in (*drawn, more))
 
 
 def _packed(value: Any) -> str:
@@ -272,7 +276,7 @@ def template(page: Path) -> jinja2.Template:
         "light": LIGHT,
         "dark": DARK,
         "style": _resource("page.css"),
-        "script": _resource("page.js"),
+        "script": f'"use strict";\n(() => {{\n{"".join(map(_resource, SCRIPTS))}}})();',
         "library": _library,
         "most_notes": MOST_NOTES,
         "most_rows_open": MOST_ROWS_OPEN,

@@ -22,7 +22,7 @@ from clockhand.report.compared import (
 from clockhand.report.scales import (
     Measure,
     ValueAxis,
-    ratio_text,
+    value_text,
 )
 from clockhand.report.words import thinned
 
@@ -58,9 +58,11 @@ def cut_note(compared: Compared, measure: Measure) -> str:
     if not axis.is_cut:
         return errors_note(compared, measure)
     most = _beyond(compared, measure, axis)
-    outliers = ", ".join(f"{name} {ratio_text(value)}" for name, _, value in most[:MOST_NOTES])
+    outliers = ", ".join(
+        f"{name} {value_text(measure.kind, value)}" for name, _, value in most[:MOST_NOTES]
+    )
     more = f" and {len(most) - MOST_NOTES} more" if len(most) > MOST_NOTES else ""
-    note = f"Cut at {ratio_text(axis.high)}; beyond it go, at most: {outliers}{more}."
+    note = f"Cut at {value_text(measure.kind, axis.high)}; beyond it go, at most: {outliers}{more}."
     return errors_note(compared, measure) + note
 
 
@@ -286,7 +288,7 @@ class _Lines:
         outliers = _beyond(self.compared, self.measure, self.axis)[:MOST_NOTES]
         for place, (name, size, value) in enumerate(outliers):
             is_left = size <= sizes[len(sizes) // 2]
-            text = f"{_short(name)} {ratio_text(value)}"
+            text = f"{_short(name)} {value_text(self.measure.kind, value)}"
             mark = {
                 "type": "text",
                 "align": "left" if is_left else "right",

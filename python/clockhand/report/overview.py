@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from clockhand.report.scales import ratio_text
 from clockhand.report.spread import Range, RangeAxis, range_of
-from clockhand.report.words import free_slug, short_names, size_share_text, thinned, unique
+from clockhand.report.words import UNKNOWN, free_slug, short_names, size_share_text, thinned, unique
 
 MOST_COLUMNS = 10
 FEWER_COLUMNS = 5
@@ -147,6 +147,10 @@ Values = dict[tuple[str, Place], float]
 """The ratio of each series at each place."""
 
 
+Leading = Sequence[tuple[str, Sequence[tuple[str, Mapping[str, str]]]]]
+"""Groups of columns with texts of their own: heading, and by column a text for each series."""
+
+
 def overview(
     values: Values,
     *,
@@ -159,6 +163,8 @@ def overview(
     notes: dict[str, str],
     is_diverging: bool = True,
     place_word: str = "trace",
+    least_series: int = 2,
+    first: Leading = (),
 ) -> Overview | None:
     """Sum up ratios of many traces and sizes; none where nothing can be compared.
 
@@ -182,6 +188,10 @@ def overview(
         is_diverging: Whether 1 is the middle, not the least.
 
         place_word: What is compared as traces are, if it is something else.
+
+        least_series: The least number of rows.
+
+        first: Columns before those of sizes: a heading, and by column a text for each series.
     """
     series, left_out = _run_everywhere(values)
     known = {entry: value for entry, value in values.items() if value > 0 and entry[0] in series}
@@ -190,7 +200,7 @@ def overview(
         for place in unique(place for _, place in known)
         if all((name, place) in known for name in series)
     ]
-    if len(series) < 2 or not places:
+    if len(series) < least_series or not places:
         return None
     traces = unique(place.trace for place in places)
     groups = _groups(places, traces, size_word, size_text, place_word)
@@ -214,8 +224,15 @@ def overview(
                 mean=means[name],
                 cell=_cell(means[name], full),
                 range=range_of(means[name], spread[name], axis),
-                cells=[None if value is None else _cell(value, full) for value in row],
-                values=row,
+                cells=[
+                    *(
+                        Cell(by_series.get(name, UNKNOWN), 0)
+                        for _, columns in first
+                        for _, by_series in columns
+                    ),
+                    *(None if value is None else _cell(value, full) for value in row),
+                ],
+                values=[*(None for _, columns in first for _ in columns), *row],
             )
         )
     of = f"{len(traces)} {place_word}s" if len(traces) > 1 else f"{len(places)} sizes"
@@ -227,7 +244,10 @@ def overview(
         word=word,
         unit=unit,
         of=of,
-        groups=[(heading, [label for label, _ in columns]) for heading, columns in groups],
+        groups=[
+            *((heading, [label for label, _ in columns]) for heading, columns in first),
+            *((heading, [label for label, _ in columns]) for heading, columns in groups),
+        ],
         entries=entries,
         range_ticks=axis.labelled(),
         one_x=axis.x(1.0),

@@ -1,12 +1,12 @@
 """Facts about how a report's numbers were made."""
 
 import re
-import shlex
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NotRequired, TypedDict, TypeVar, cast
 
 from clockhand.study.records import Fields, Record
+from clockhand.study.shell import shell_line
 
 Value = TypeVar("Value")
 
@@ -162,23 +162,38 @@ def equivalent_command(name: str, traces: Iterable[str], options: Mapping[str, o
         elif value is not None and value is not False:
             for item in value if isinstance(value, list) else [value]:
                 words += [option, str(item)]
-    return shlex.join(words)
+    return shell_line(words)
+
+
+COMMAND_LINES = ("command", "program")
+"""Facts with line breaks where a program on the command line has them."""
 
 
 def printable(value: Value) -> Value:
     """Return ``value`` with control, direction and surrogate characters spelled out in every text.
 
     File names may hold any of them: a direction mark would let a name rewrite the line that it
-    stands in, and a surrogate cannot be encoded as UTF-8. Mappings and lists are walked.
+    stands in, and a surrogate cannot be encoded as UTF-8. Mappings and lists are walked. Only
+    command lines keep their line breaks.
     """
     result: Any = value
     if isinstance(value, str):
         result = "".join(_spelled_out(character) for character in value)
     elif isinstance(value, Mapping):
-        result = {printable(key): printable(item) for key, item in value.items()}
+        result = {
+            printable(key): printable_lines(item) if key in COMMAND_LINES else printable(item)
+            for key, item in value.items()
+        }
     elif isinstance(value, list | tuple):
         result = [printable(item) for item in value]
     return cast(Value, result)
+
+
+def printable_lines(text: Value) -> Value:
+    """Return a text as :func:`printable` does, with its line breaks; other values are as there."""
+    if not isinstance(text, str):
+        return printable(text)
+    return cast(Value, "\n".join(printable(line) for line in text.split("\n")))
 
 
 def _spelled_out(character: str) -> str:

@@ -1,10 +1,11 @@
 """What the tables of a locality analysis say in words; read by the command and by the report."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clockhand.report.words import percent
+from clockhand.report.words import UNKNOWN, percent
+from clockhand.study.phrases import counted
 from clockhand.study.records import Record
 
 if TYPE_CHECKING:
@@ -23,10 +24,18 @@ TOP_COLUMNS = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """``lead`` is one sentence that can stand alone; ``detail`` says what it was concluded from."""
+    """What one trace says.
+
+    Attributes:
+        lead: One sentence that can stand alone.
+        detail: What it was concluded from.
+        better: What predicts the next write better: ``write recency``, ``write frequency`` or
+            ``neither``; nothing where no page is written twice.
+    """
 
     lead: str
     detail: str
+    better: str = ""
 
 
 def write_verdict(summary: "pl.DataFrame") -> Verdict:
@@ -42,13 +51,66 @@ def write_verdict(summary: "pl.DataFrame") -> Verdict:
     gains = [frequency[column] - recency[column] for column in TOP_COLUMNS]
     better = sum(gain > NOTICEABLE for gain in gains)
     worse = sum(gain < -NOTICEABLE for gain in gains)
-    if better > worse:
-        lead = "Write frequency predicts the next write better than write recency."
-    elif better < worse:
-        lead = "Write recency predicts the next write better than write frequency."
-    else:
+    names = ("write frequency", "write recency")
+    if better == worse:
         lead = "Write recency and write frequency predict the next write equally well."
-    return Verdict(lead, _evidence(recency, frequency) + _inversions(rankings))
+        name = NEITHER
+    else:
+        name, other = names if better > worse else reversed(names)
+        lead = f"W{name[1:]} predicts the next write better than {other}."
+    return Verdict(lead, _evidence(recency, frequency) + _inversions(rankings), name)
+
+
+NEITHER = "neither"
+
+
+def title(verdicts: Sequence[Verdict], labels: Sequence[str]) -> str:
+    """Return the finding over all traces in a line.
+
+    Args:
+        verdicts: Those of each trace.
+        labels: What the traces are called.
+    """
+    if len(verdicts) == 1:
+        return verdicts[0].lead.rstrip(".")
+    known = [verdict.better for verdict in verdicts if verdict.better]
+    if not known:
+        return f"No page is written twice on {len(labels)} traces"
+    most = max(known, key=known.count)
+    where = f"on {counted(known.count(most), len(labels), 'traces')}"
+    if most == NEITHER:
+        return f"Write recency and frequency predict the next write equally well {where}"
+    return f"W{most[1:]} predicts the next write better {where}"
+
+
+WRITERS = {"write recency": "recency", "write frequency": "frequency"}
+"""The rankings of writes, by what they are called."""
+
+
+def evidence(summary: "pl.DataFrame", label: str, verdict: Verdict) -> list[list[str]]:
+    """Return what the verdict on one trace was concluded from, as rows for :data:`EVIDENCE`."""
+    rankings = {(row["ranking"], row["op"]): row for row in summary.iter_rows(named=True)}
+
+    def share(row: Record, column: str) -> str:
+        return UNKNOWN if row[column] is None else percent(row[column])
+
+    return [
+        [
+            label,
+            f"{name}, better" if name == verdict.better else name,
+            share(row, "top_10_share"),
+            share(row, "top_10_percent_share"),
+            share(row, "inversion_share"),
+        ]
+        for name, ranking in WRITERS.items()
+        if (row := rankings[ranking, "write"])["re_references"]
+    ]
+
+
+EVIDENCE = (
+    "Trace", "Written pages ranked by", "Writes to the first 10 ranks",
+    "Writes to the first tenth of the ranks", "Re-writes that inversions displace",
+)  # fmt: skip
 
 
 def _evidence(recency: Record, frequency: Record) -> str:

@@ -83,8 +83,8 @@ def topics(tables: Tables, traces: Sequence[str]) -> list[Topic]:
     rankings = Topic(
         "rankings",
         "References by the rank of their page",
-        "As in Figures 2 to 5 of the CRAW paper: how many references went to the page at each "
-        "rank, the rank taken just before the reference. Each list knows only references of its "
+        "How many references went to the page at each rank, the rank taken just before the "
+        "reference. Each list knows only references of its "
         "own kind. Where a curve rises, a better rank does not mean more references: shaded are "
         "the ranges of such ranking inversions that displace at least 0.5\u00a0% of the "
         "re-references. Beyond rank 32 a point is the mean of neighbouring ranks; the four panels "
@@ -138,13 +138,13 @@ def _ranking(tables: Tables, trace: str, ranking: str, op: str) -> pl.DataFrame:
 
 RANKINGS = (
     ("recency", "all", BOTH, "Reads and writes, by recency",
-     "Ranks on one LRU list of all references (the paper's Figure 2)."),
+     "Ranks on one LRU list of all references. Figure\u00a02 of the CRAW paper."),
     ("recency", "read", READS, "Reads, by recency",
-     "Ranks on an LRU list of reads only (the paper's Figure 3)."),
+     "Ranks on an LRU list of reads only. Figure\u00a03 of the CRAW paper."),
     ("recency", "write", WRITES, "Writes, by recency",
-     "Ranks on an LRU list of writes only (the paper's Figure 4)."),
+     "Ranks on an LRU list of writes only. Figure\u00a04 of the CRAW paper."),
     ("frequency", "write", BY_FREQUENCY, "Writes, by frequency",
-     "Ranks by the number of writes so far (the paper's Figure 5)."),
+     "Ranks by the number of writes so far. Figure\u00a05 of the CRAW paper."),
 )  # fmt: skip
 
 

@@ -11,7 +11,8 @@ from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.table import Table, table_without_filter
 from clockhand.report.words import free_slug, unique
 from clockhand.studies.locality.charts import OVER_TIME, look, panel_chart, panel_records
-from clockhand.studies.locality.findings import Verdict, write_verdict
+from clockhand.studies.locality.findings import EVIDENCE, Verdict, evidence, write_verdict
+from clockhand.studies.locality.findings import title as finding
 from clockhand.studies.locality.panels import Tables, Topic, topics
 from clockhand.study.facts import Facts, printable, trace_label
 from clockhand.study.records import Fields
@@ -52,22 +53,23 @@ def render(tables: Tables, facts: Facts) -> str:
     labels = [trace_label(trace, facts) for trace in traces]
     parts: list[Part] = []
     for topic in topics(tables, traces):
-        parts.append(_part(topic, labels, sum(len(part.figures) for part in parts)))
+        parts.append(_part(topic, labels))
     verdicts = [_verdict(tables, trace) for trace in traces]
-    title = f"How reads and writes recur on {labels[0]}"
-    if len(traces) > 1:
-        title = f"How reads and writes recur on {len(traces)} traces"
-    elif verdicts[0] is not None:
-        title = verdicts[0].lead.rstrip(".")
+    known = [
+        (_of(tables["summary"], trace), label, verdict)
+        for trace, label, verdict in zip(traces, labels, verdicts, strict=True)
+        if verdict is not None
+    ]
+    title = f"What LRU misses on {labels[0] if len(traces) == 1 else f'{len(traces)} traces'}"
+    if known:
+        title = finding([verdict for _, _, verdict in known], labels)
     parts += OVER_TIME.parts(_intervals(tables), facts, parts)
     return template(PAGE_TEMPLATE).render(
         title=title,
         parts=parts,
-        findings=[
-            (label, verdict)
-            for label, verdict in zip(labels, verdicts, strict=True)
-            if verdict is not None
-        ],
+        evidence=[row for one in known for row in evidence(*one)],
+        evidence_columns=EVIDENCE,
+        unwritten=[label for _, label, verdict in known if not verdict.better],
         facts=printable(facts),
         table=_table(tables, facts),
         table_title=_table_title(tables),
@@ -109,8 +111,11 @@ def _intervals(tables: Tables) -> pl.DataFrame | None:
     return None if intervals.is_empty() else intervals
 
 
-def _part(topic: Topic, labels: Sequence[str], before: int) -> Part:
-    """Return a topic as it appears on the page; ``before`` figures have been counted."""
+def _part(topic: Topic, labels: Sequence[str]) -> Part:
+    """Return a topic as it appears on the page.
+
+    Its figures have no numbers, as those of the paper, which captions name, would contradict them.
+    """
     rows: list[tuple[str, list[Figure]]] = []
     records: list[Fields] = []
     for index, (label, row) in enumerate(zip(labels, topic.rows, strict=True)):
@@ -120,17 +125,18 @@ def _part(topic: Topic, labels: Sequence[str], before: int) -> Part:
             records += panel_records(panel, identity)
             is_drawn = any(record["y"] for record in panel.records)
             chart = panel_chart(panel, identity, CANVAS) if is_drawn else None
-            before += 1
             series = [(name, *look(name, PAGE)) for name in panel.series]
-            figures.append(
-                Figure(identity, panel.title, panel.caption, chart, before, series=series)
-            )
+            figures.append(Figure(identity, panel.title, panel.caption, chart, series=series))
         rows.append((label, figures))
     return Part(topic.key, topic.title, topic.text, rows, records)
 
 
+def _of(table: pl.DataFrame, trace: str) -> pl.DataFrame:
+    return table.filter(pl.col("trace") == trace)
+
+
 def _verdict(tables: Tables, trace: str) -> Verdict | None:
-    summary = tables["summary"].filter(pl.col("trace") == trace)
+    summary = _of(tables["summary"], trace)
     return None if summary.is_empty() else write_verdict(summary)
 
 

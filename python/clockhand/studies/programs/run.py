@@ -2,7 +2,6 @@
 
 import os
 import platform
-import shlex
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -28,6 +27,7 @@ from clockhand.study.files import check_places
 from clockhand.study.progress import Watch
 from clockhand.study.records import Record
 from clockhand.study.run import run_facts as made_now
+from clockhand.study.shell import shell_line
 
 Progress = Callable[[], AbstractContextManager[Watch | None]]
 """Opens something that shows progress."""
@@ -158,7 +158,7 @@ def equivalent(program: Program, settings: ProgramSettings, **options: object) -
         "seed": settings.seed,
     }
     words = equivalent_command("run", [], {**options, **given})
-    return f"{words} -- {shlex.join(program.command)}"
+    return f"{words} -- {shell_line(program.command)}"
 
 
 def run_facts(
@@ -176,7 +176,7 @@ def run_facts(
         command=command,
         seed=settings.seed,
         options={**settings.facts(), "kernel": platform.release()},
-        program=shlex.join(program.command),
+        program=shell_line(program.command),
         exit_code=ended.exit_code,
         seconds=ended.seconds,
         notes=list(notes),

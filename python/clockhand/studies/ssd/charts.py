@@ -172,29 +172,39 @@ def wear_chart(records: Sequence[Record], compared: Compared, title: str, canvas
 
 
 def overviews(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview]:
-    """Return the rankings with heat maps: writes to flash, and erases where blocks were erased.
+    """Return the rankings with heat maps: p99 if times are known, writes to flash, and erases where
+    blocks were erased.
 
-    Both are over those of the best buffer of the same size, as no buffer is everyone's baseline.
+    All are over those of the best buffer of the same size, as no buffer is everyone's baseline.
     """
     return [summed for summed in rankings(records_by_label) if summed.has_ranges]
 
 
 def rankings(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview]:
     """Return the same, also where it is of one place and bars show it."""
-    summed = [_ranking(records_by_label, *each) for each in SUMMED]
-    return [each for each in summed if each is not None]
+    records = [record for of_label in records_by_label.values() for record in of_label]
+    timed = [field for field in P99 if any(record[field] is not None for record in records)][:1]
+    summed: list[Overview] = []
+    for field in (*timed, "host_writes", "erases"):
+        title = f"The same of {SUMMED[field][1]}" if summed else "Which buffer, where, by how much"
+        summed += _ranking(records_by_label, field, title, SUMMED[field][0])
+    return summed
 
 
-SUMMED = (
-    ("host_writes", "Which buffer, where, by how much", "Pages written to flash over the fewest"),
-    ("erases", "The same of erases", "Erases over the fewest"),
-    ("write_p99_us", "The same of p99 of writes", "p99 of writes over the shortest"),
-)
+P99 = ("write_p99_us", "read_p99_us")
+"""What leads where runs are timed: the first that is known."""
+
+SUMMED = {
+    "host_writes": ("Pages written to flash over the fewest", "pages written to flash"),
+    "erases": ("Erases over the fewest", "erases"),
+    "write_p99_us": ("p99 of writes over the shortest", "p99 of writes"),
+    "read_p99_us": ("p99 of reads over the shortest", "p99 of reads"),
+}
 
 
 def _ranking(
     records_by_label: Mapping[str, Sequence[Record]], field: str, title: str, what: str
-) -> Overview | None:
+) -> list[Overview]:
     values: dict[tuple[str, Place], float] = {}
     for label, records in records_by_label.items():
         least: dict[float, float] = {}
@@ -207,8 +217,8 @@ def _ranking(
             if record[field] is not None and size in least:
                 values[record["policy"], Place(label, size)] = record[field] / least[size]
     if len({name for name, _ in values}) < 2:
-        return None
-    return overview(
+        return []
+    summed = overview(
         values,
         key=field,
         title=title,
@@ -219,3 +229,4 @@ def _ranking(
         notes={},
         is_diverging=False,
     )
+    return [] if summed is None else [summed]

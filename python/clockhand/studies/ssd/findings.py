@@ -1,6 +1,8 @@
 """What a run of write buffers on drives says, in sentences."""
 
+import statistics
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -13,6 +15,19 @@ from clockhand.study.records import Fields
 
 NOTICEABLE = 0.0005
 """Below one part in two thousand a difference would be printed as 0.0 %."""
+
+
+NEAR = 0.03
+"""Numbers within this share of the best hardly differ."""
+
+FAR_FEWER = 0.02
+"""Below this share of another number, a percentage less says nothing: 99.9 % less is a tenth of
+99 % less."""
+
+
+def is_near(column: pl.Expr, least: float) -> pl.Expr:
+    """Tell which values hardly differ from the least."""
+    return column <= (1 + NEAR) * least
 
 
 def _without_size(column: str) -> pl.Expr:
@@ -104,6 +119,11 @@ def headline(rows: pl.DataFrame) -> str:
         return ""
     best: dict[str, int] = {}
     ties = 0
+    alike = [
+        size for size in sizes if size["buffer"].n_unique() > 2 and _mostly_alike(size, column)
+    ]
+    if 2 * len(alike) > len(sizes) and any(size[column].n_unique() > 1 for size in sizes):
+        return _hardly(alike, sizes, column, "p99" if key else "pages written to flash")
     for size in (size for size in sizes if size[column].n_unique() > 1):
         named = size.with_columns(pl.Series("called", _called(size), pl.String))
         leading = named.filter(pl.col(column) == pl.col(column).min())["called"].unique(
@@ -118,9 +138,52 @@ def headline(rows: pl.DataFrame) -> str:
     where = f"at {counted(best[name], len(sizes), 'sizes')}"
     if len(sizes) == 1:
         where = f"with {_buffer_size(sizes[0])}"
+    elif 2 * best[name] <= len(sizes) and (steady := _best_on_average(sizes, column)):
+        return f"On average over {len(sizes)} sizes {steady} {has}"
     if ties:
         return f"{name} and {ties} other{'s' if ties > 1 else ''} {have} {where}"
     return f"{name} {has} {where}"
+
+
+def _best_on_average(sizes: Sequence[pl.DataFrame], column: str) -> str:
+    """Return the buffer with the least geometric mean over all sizes, as rankings have it."""
+    ratios: dict[str, list[float]] = {}
+    for size in sizes:
+        least: Any = size[column].min()
+        if not least:
+            return ""
+        named = size.with_columns(pl.Series("called", _called(size), pl.String))
+        for name, value in named.unique("called").select("called", column).iter_rows():
+            if value is not None:
+                ratios.setdefault(name, []).append(value / least)
+    means = {
+        name: statistics.geometric_mean(of_name)
+        for name, of_name in ratios.items()
+        if len(of_name) == len(sizes)
+    }
+    return printable(min(means, key=means.__getitem__)) if means else ""
+
+
+def _mostly_alike(size: pl.DataFrame, column: str) -> bool:
+    known = size.drop_nulls(column)
+    return 3 * _near_best(known, column).height >= 2 * known.height
+
+
+def _near_best(size: pl.DataFrame, column: str) -> pl.DataFrame:
+    least: Any = size[column].min()
+    return size.filter(is_near(pl.col(column), least or 0))
+
+
+def _hardly(
+    alike: Sequence[pl.DataFrame], sizes: Sequence[pl.DataFrame], column: str, what: str
+) -> str:
+    """Say that most buffers hardly differ, and where."""
+    if len(sizes) > 1:
+        at = counted(len(alike), len(sizes), "sizes")
+        return f"Most buffers hardly differ in {what} at {at}"
+    near = _near_best(sizes[0], column)
+    said = counted(near.height, sizes[0].height, "buffers")
+    return f"{said[0].upper()}{said[1:]} hardly differ in {what} with {_buffer_size(sizes[0])}"
 
 
 def _called(same: pl.DataFrame) -> list[str]:
@@ -147,8 +210,18 @@ def _of_writes(cells: pl.DataFrame, where: str) -> list[str]:
         names = called.filter(pl.col("host_writes") == least)["called"]
         others = ordered.filter(pl.col("host_writes") > least)
         size = f"With {_buffer_size(same)} of buffer"
+        near = called.filter(is_near(pl.col("host_writes"), least))
         if others.is_empty() or 1 - least / others["host_writes"][-1] < NOTICEABLE:
             sentences.append(f"{size}, all write the same number of pages to flash on {where}.")
+            continue
+        if same.height > 2 and 3 * near.height >= 2 * same.height:
+            worst = ordered.row(-1, named=True)
+            sentences.append(
+                f"{size}, {counted(near.height, same.height, 'buffers')} hardly differ on {where}: "
+                f"{least:,} ({_listed(names)}) to {near['host_writes'].max():,} pages to flash"
+                + (f"; the most, {worst['host_writes']:,}, writes {printable(worst['called'])}."
+                   if near.height < same.height else ".")
+            )  # fmt: skip
             continue
         verb = "writes" if len(names) == 1 else "write"
         against = [f"{_more(others, 0, least)}, the next best,"]
@@ -163,6 +236,10 @@ def _of_writes(cells: pl.DataFrame, where: str) -> list[str]:
 
 def _more(others: pl.DataFrame, place: int, least: int) -> str:
     name, writes = printable(others["called"][place]), others["host_writes"][place]
+    if least == 0:
+        return f"{name} writes {writes:,}"
+    if least < FAR_FEWER * writes:
+        return f"{name} writes {writes / least:,.0f} times as many"
     return f"{100 * (1 - least / writes):.1f} % fewer than {name}"
 
 

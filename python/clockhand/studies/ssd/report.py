@@ -167,7 +167,11 @@ class _Figures:
             replace(measure, has_bound=bool(self.frontier) and measure.field in FRONTIER_FIELDS)
             for measure in drawable(MEASURES, self.records)
         ]
-        return sorted(drawn, key=lambda measure: not measure.has_bound)
+        # What the title is about comes first: of timed runs their p99.
+        leading = ("write_p99_us", "read_p99_us") if self.timed is not None else ()
+        return sorted(
+            drawn, key=lambda measure: (not measure.has_bound, measure.field not in leading)
+        )
 
     def compared(self, looks: Sequence[Mark], focus: Sequence[str], label: str) -> Compared:
         """Return what the figures share."""
@@ -258,7 +262,8 @@ def _summary(group: pl.DataFrame, timed: Timed | None) -> str:
         if first[name] is not None
     ]
     parts = [", ".join(counted)] if counted else []
-    parts.append(f"footprint {first['footprint_pages']:,} pages ({footprint})")
+    where = {"wrap": " of the drive, onto which addresses are wrapped"}.get(first["map"], "")
+    parts.append(f"footprint {first['footprint_pages']:,} pages{where} ({footprint})")
     parts.append(f"drive {printable(first['ssd'])}, {first['precondition']} before")
     if timed is not None:
         parts.append(f"arrivals {printable(timed.place.arrivals)}")

@@ -76,7 +76,7 @@ def _fastest(same: pl.DataFrame, where: str, classes: pl.DataFrame | None) -> li
         compared += [_against(best, row, key, "") for row in lru[:1]]
         kind = key.split("_")[0]
         sentences.append(
-            f"No other of {len(ordered)} buffers of that size has a shorter p99 of {kind}s: "
+            f"Of {len(ordered)} buffers of that size it has the shortest p99 of {kind}s: "
             f"{all_of(compared)}."
         )
     return sentences
@@ -124,7 +124,7 @@ def _classes_of(classes: pl.DataFrame, row: Record, key: str) -> pl.DataFrame:
 def _against(best: Record, other: Record, key: str, what: str) -> str:
     name = f"{printable(other['buffer'])}{what}"
     if not best[key] or other[key] == best[key]:
-        return f"{name} has the same"
+        return f"{name} takes as long"
     return f"{name} takes {time_text(other[key])} ({other[key] / best[key]:.2f} times as long)"
 
 

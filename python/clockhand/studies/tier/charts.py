@@ -7,14 +7,15 @@ from dataclasses import replace
 import polars as pl
 
 from clockhand.report.appearance import Mark
-from clockhand.report.canvas import Canvas
-from clockhand.report.compared import Compared, Record, SizeAxis, exact_tooltip
+from clockhand.report.canvas import Canvas, Spec
+from clockhand.report.compared import Compared, Record, SizeAxis, axis_of, exact_tooltip, quantity
 from clockhand.report.lines import lines_chart
 from clockhand.report.over_time import OverTime
-from clockhand.report.overview import Overview, Place, overview
+from clockhand.report.overview import Leading, Overview, Place, overview
 from clockhand.report.scales import Kind, Measure
 from clockhand.report.sections import Drawing, over_sizes
-from clockhand.studies.tier.findings import BOUND, fast_alone_ns, offline_lines
+from clockhand.report.singles import is_single
+from clockhand.studies.tier.findings import BOUND, SLOWDOWNS, fast_alone_ns, offline_lines
 
 OVER_TIME = OverTime(
     measures=(
@@ -124,7 +125,29 @@ def drawings(compared: Compared, canvas: Canvas) -> Iterator[Drawing]:
     """Draw each measure over sizes of fast memory, a line per policy that has it."""
     for measure in MEASURES:
         shown = _having(compared, measure, TOOLTIP)
-        yield over_sizes(shown, measure, canvas)
+        drawing = over_sizes(shown, measure, canvas)
+        if measure is MEAN and drawing.measured and not is_single(shown):
+            drawing.chart["layer"] += _limit_layers(shown, canvas)
+        yield drawing
+
+
+def _limit_layers(compared: Compared, canvas: Canvas) -> list[Spec]:
+    """Return a line at the greatest slowdown that the headline is about, if it is in the figure."""
+    axis, limit = axis_of(compared, MEAN), 1 + SLOWDOWNS[-1]
+    if not axis.low <= limit <= axis.high:
+        return []
+    said = f"{100 * SLOWDOWNS[-1]:.0f}\u00a0% slower than fast memory alone"
+    data = {"values": [{MEAN.field: limit, "said": said}]}
+    at = quantity(MEAN.field, title=MEAN.title, scale=axis.scale(), axis=axis.axis(MEAN.kind))
+    line = {"type": "rule", "strokeDash": [4, 3], "color": canvas.theme.ink, "opacity": 0.6}
+    words = {"type": "text", "align": "right", "baseline": "bottom", "dx": -4, "dy": -3,
+             "color": canvas.theme.ink}  # fmt: skip
+    text: Spec = {"field": "said", "type": "nominal"}
+    end = {"value": "width"}
+    return [
+        {"data": data, "mark": line, "encoding": {"y": at}},
+        {"data": data, "mark": words, "encoding": {"x": end, "y": at, "text": text}},
+    ]
 
 
 def price_drawings(
@@ -173,18 +196,29 @@ def _having(
     )
 
 
+def _replaced(records: Sequence[Record]) -> Leading:
+    """Columns of the headline: the share of the footprint that slow memory can replace."""
+    columns = []
+    for slowdown in SLOWDOWNS:
+        least: dict[str, float] = {}
+        for record in records:
+            if record["slowdown"] <= 1 + slowdown:
+                least[record["policy"]] = min(least.get(record["policy"], 1.0), record["share"])
+        texts = {record["policy"]: "nothing" for record in records}
+        texts |= {name: f"{100 * (1 - share):.3g}\u00a0%" for name, share in least.items()}
+        columns.append((f"{100 * slowdown:.0f}\u00a0% slower", texts))
+    return [("slow memory can replace, if it may be", columns)]
+
+
 def overviews(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview]:
-    """Return a ranking with a heat map: the time over that of the fastest policy of each cell."""
+    """Return a ranking with a heat map: the time over that in fast memory alone, and of one input
+    how much of it slow memory can replace."""
     values: dict[tuple[str, Place], float] = {}
     for label, records in records_by_label.items():
-        for size in {record["fast_frames"] for record in records}:
-            cells = [record for record in records if record["fast_frames"] == size]
-            least = min((r["mean_ns"] for r in cells if r["can_run"]), default=None)
-            if not least:
-                continue
-            for record in cells:
-                place = Place(label, size, record["share"])
-                values[record["policy"], place] = record["mean_ns"] / least
+        for record in records:
+            place = Place(label, record["fast_frames"], record["share"])
+            if not math.isnan(record["slowdown"]):
+                values[record["policy"], place] = record["slowdown"]
     if not values:
         return []
     offline = {r["policy"] for records in records_by_label.values() for r in records}
@@ -195,11 +229,14 @@ def overviews(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview
         values,
         key="time",
         title="Which policy, with how much fast memory, by how much",
-        unit="Time of a reference over that of the fastest policy that can run",
+        unit="Time of a reference over that in fast memory alone",
         word="Policy",
         size_word="fast memory",
         size_text=lambda size: f"{size:,.0f}",
         notes={name: "knows the future" for name in offline},
         place_word="input",
+        is_diverging=False,
+        least_series=1,
+        first=_replaced(*records_by_label.values()) if len(records_by_label) == 1 else (),
     )
     return [summed] if summed is not None and summed.has_ranges else []

@@ -110,8 +110,10 @@ def _replaced(group: pl.DataFrame, where: str) -> list[str]:
         at = runnable.filter(pl.col("slowdown") == slowdown).sort("fast_memory_share")
         share = 0.0 if at.is_empty() else 1 - at["fast_memory_share"][0]
         what = f"{100 * share:.3g}\u00a0%" if share > 0 else "nothing"
-        of = f" ({at['policy'][0]})" if share > 0 else ""
+        of = f" ({_under(at, runnable['policy'].n_unique())})" if share > 0 else ""
         limits.setdefault((what, of), []).append(f"{100 * slowdown:.0f}")
+    if all(what == "nothing" for what, _ in limits):
+        return [_too_slow(group, where)]
     parts = [
         f"{what}{{}} at {{}}{' to '.join(unique([at[-1], at[0]]))}\u00a0%{of}"
         for (what, of), at in limits.items()
@@ -119,6 +121,27 @@ def _replaced(group: pl.DataFrame, where: str) -> list[str]:
     first = parts[0].format(f" of {where}", "a slowdown of ")
     others = f"; {all_of(part.format('', '') for part in parts[1:])}" if parts[1:] else ""
     return [f"Slow memory can replace {first}{others}."]
+
+
+def _under(at: pl.DataFrame, count: int) -> str:
+    """Name the policies that need the least fast memory, where several need as much."""
+    least = pl.col("fast_memory_share") == at["fast_memory_share"][0]
+    names = at.filter(least)["policy"].unique(maintain_order=True)
+    if len(names) == count > 1:
+        return "every policy"
+    others = len(names) - 1
+    return f"{names[0]} and {others} other{'s' if others > 1 else ''}" if others else str(names[0])
+
+
+def _too_slow(group: pl.DataFrame, where: str) -> str:
+    """Say that no size that was run is close to fast memory alone, and which comes nearest."""
+    least = min((row for row in _runnable(group)), key=lambda row: row["mean_ns"])
+    alone = fast_alone_ns(group) or 1.0
+    return (
+        f"None comes within {100 * SLOWDOWNS[-1]:.0f}\u00a0% of fast memory alone on {where}: "
+        f"{least['line']}, the nearest, takes {least['mean_ns'] / alone:.3g} times as long with "
+        f"{share_text(least)} of it."
+    )
 
 
 def _over_sizes(sizes: Sequence[pl.DataFrame], where: str) -> list[str]:
