@@ -1,5 +1,6 @@
 """The page of a reproduction: every claim with a verdict, the paper's tables, and its figures."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from clockhand.reproduce.figures import FIGURES, OF_PAPER, Lines
 from clockhand.reproduce.judge import Claim
 from clockhand.reproduce.packaged import packaged_content
 from clockhand.reproduce.run import Reproduction
-from clockhand.reproduce.statements import by_statement, counted, headline
+from clockhand.reproduce.statements import JUDGED, by_statement, counted, headline
 from clockhand.studies.locality.charts import look, panel_chart, panel_records
 from clockhand.studies.locality.panels import topics
 from clockhand.studies.ssd.findings import geometry_line
@@ -41,9 +42,13 @@ def render_reproduction(made: Reproduction) -> str:
         title=headline(page["paper"], made.claims),
         verdicts=f"{title_of(page['paper'], made.claims, traces)}.",
         page=page,
-        statements=_texts(results["statements"].drop("best_reading", "worst_reading")),
+        statements=_statement_rows(results["statements"], by_statement(made.claims)),
+        readings=readings_text(made.claims),
         claims={
-            statement: [printable(vars(claim)) for claim in readings]
+            statement: [
+                printable({**vars(claim), "found": found_text(claim.found), "words": quoted(claim)})
+                for claim in readings
+            ]
             for statement, readings in by_statement(made.claims).items()
         },
         paper_tables={name: _texts(table) for name, table in made.paper_tables.items()},
@@ -61,6 +66,58 @@ def title_of(paper: str, claims: Collection[Claim], traces: int) -> str:
     certain = sum(claim.by_construction for claim in claims)
     besides = f"; {certain} true by construction, not counted" if certain else ""
     return f"{paper} on {inputs}: of {len(claims) - certain} claims {counts}{besides}"
+
+
+LONGEST_QUOTE = 110
+"""Characters of the paper's words in a table; the claim has all of them."""
+
+OF_CASES = re.compile(r"\d+ of \d+ ")
+"""A number that says in how many cases a statement holds."""
+
+
+def quoted(claim: Claim) -> str:
+    """Return the paper's words in quotation marks, cut between two words if they are long."""
+    words = claim.quote if len(claim.quote) <= LONGEST_QUOTE else f"{shorten(claim.quote)} …"
+    return f"\u201c{words}\u201d"
+
+
+def shorten(quote: str) -> str:
+    """Return the first words of a quotation."""
+    return quote[:LONGEST_QUOTE].rpartition(" ")[0].rstrip(",;: …")
+
+
+def found_text(found: str) -> str:
+    """Return what was found; of cases, in how many it holds: 0 of 8 traces contradicts."""
+    return f"holds on {found}" if OF_CASES.match(found) else found
+
+
+def readings_text(claims: Collection[Claim]) -> str:
+    """Say how many readings the statements have, and what other claims there are."""
+    many = by_statement(claims)
+    text = f"These are {len(claims)} readings of {len(many)} statements, a claim each"
+    unjudged = [claim for claim in claims if claim.verdict not in JUDGED or claim.by_construction]
+    if unjudged:
+        text += (
+            f"; {len(unjudged)} of them are not counted above, since they are true by construction "
+            "or cannot be judged here"
+        )
+    return f"{text}."
+
+
+def _statement_rows(
+    table: pl.DataFrame, claims: Mapping[str, Sequence[Claim]]
+) -> list[tuple[str, str, str, str, str, str, str]]:
+    """Rows of statements: name, the paper's words, place, number, and what was found."""
+    rows = []
+    for row in table.to_dicts():
+        ends = []
+        for end in ("best", "worst"):
+            verdict, _, found = row[end].partition(": ")
+            ends.append(f"{verdict}: {found_text(found)}" if found else row[end])
+        words = quoted(claims[row["statement"]][0])
+        ours = (row["statement"], words, row["place"], row["paper"], row["holds"], *ends)
+        rows.append(tuple(printable(text) for text in ours))
+    return rows
 
 
 def _texts(table: pl.DataFrame) -> tuple[list[tuple[str, bool]], list[tuple[str, ...]]]:
