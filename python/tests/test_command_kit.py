@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from clockhand.command.output import print_table, show_all_columns
 from clockhand.command.pages import for_people
 from clockhand.command.progress import Lines
+from clockhand.command.tables import print_table, show_all_columns
 from clockhand.study.policies import called
 from clockhand.study.progress import seconds_left, terminal_bar
 from conftest import Clockhand

@@ -17,9 +17,9 @@ import pytest
 import clockhand
 from clockhand import UsageError
 from clockhand.command.keeping import TableKeeper
-from clockhand.command.output import print_table
 from clockhand.command.papers import Papers, TableForm
 from clockhand.command.programs import _print as print_run
+from clockhand.command.tables import print_table
 from clockhand.report.appearance import IDENTITIES, INK, MUTED
 from clockhand.report.paper import FONTS, PAPER, paper_of
 from clockhand.report.paper_tables import PaperTable, latex, latex_text, markdown

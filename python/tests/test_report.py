@@ -81,7 +81,7 @@ def test_figures_has_the_six_measures_of_one_trace() -> None:
 def test_without_clock_there_is_no_relative_figure_and_the_page_says_so() -> None:
     rows = example_rows(policies=("lru", "craw"))
     assert "io_time_relative_to_clock" not in specifications(rows, None)
-    assert "CLOCK was not run on this input" in render(rows, example_facts())
+    assert "The policy clock was not run on this input" in render(rows, example_facts())
 
 
 def test_without_clock_the_ranking_is_over_the_best_policy_of_each_size() -> None:
@@ -261,19 +261,19 @@ def test_colours_stay_apart_for_every_kind_of_colour_vision(theme: Theme, vision
 
 def test_the_finding_names_the_best_policy_and_how_much_it_saves() -> None:
     rows = with_times({"clock": [100, 100], "lru": [90, 100], "craw": [70, 80]})
-    assert first_finding(rows) == "craw needs 25.2 % less I/O time than CLOCK on t."
+    assert first_finding(rows) == "craw needs 25.2 % less I/O time than clock on t."
 
 
 def test_the_finding_says_when_nothing_beats_clock() -> None:
     rows = with_times({"clock": [100, 100], "lru": [104, 102], "craw": [120, 120]})
     assert first_finding(rows) == (
-        "No policy needs less I/O time than CLOCK on t; the nearest, lru, needs 3.0 % more."
+        "No policy needs less I/O time than clock on t; the nearest, lru, needs 3.0 % more."
     )
 
 
 def test_the_finding_names_all_that_share_the_first_place() -> None:
     rows = with_times({"clock": [100], "lru": [50], "craw": [50]})
-    assert first_finding(rows) == "lru and craw need 50.0 % less I/O time than CLOCK on t."
+    assert first_finding(rows) == "lru and craw need 50.0 % less I/O time than clock on t."
 
 
 def test_the_finding_never_recommends_a_policy_that_reads_the_future() -> None:

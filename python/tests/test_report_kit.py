@@ -18,7 +18,8 @@ from clockhand.report.compared import Compared, SizeAxis
 from clockhand.report.emphasis import emphasised, in_figure, kept
 from clockhand.report.html import _library
 from clockhand.report.measures import drawable, same_everywhere
-from clockhand.report.overview import Overview, Place, overview
+from clockhand.report.overview import Overview, overview
+from clockhand.report.places import Place
 from clockhand.report.scales import Kind, Measure, outlier_cut, ratio_text, ticks, value_axis
 from clockhand.report.series import first_spellings
 from clockhand.report.table import plain_table

@@ -22,8 +22,9 @@ from clockhand import completion
 from clockhand._engine import __version__
 from clockhand.command.defaults import with_defaults
 from clockhand.command.help import laid_out
-from clockhand.command.output import be_quiet, show_all_columns, tell
 from clockhand.command.overwriting import check_overwriting, refuse_empty_values
+from clockhand.command.saying import be_quiet, tell
+from clockhand.command.tables import show_all_columns
 from clockhand.completion.shells import install_for_named_shell
 from clockhand.study.errors import ClockhandError, UsageError
 from clockhand.study.own_policies import raised_by

@@ -16,8 +16,9 @@ from clockhand.capture import (
 )
 from clockhand.capture.ending import exit_in_words
 from clockhand.command.options import given_options
-from clockhand.command.output import command_line, labels_of, say
+from clockhand.command.output import labels_of
 from clockhand.command.progress import shown_progress
+from clockhand.command.saying import command_line, say
 from clockhand.study.errors import UsageError, option
 
 DEFAULTS = Caches()

@@ -10,7 +10,9 @@ from rich.console import Console
 import clockhand
 from clockhand import _engine
 from clockhand.command.options import OutputFormat
-from clockhand.command.output import Format, print_markdown, print_table, write_rows
+from clockhand.command.output import Format, write_rows
+from clockhand.command.saying import print_markdown
+from clockhand.command.tables import print_table
 from clockhand.completion.values import values_of
 from clockhand.study.catalogs import describes_ssd, describes_tiers
 from clockhand.study.errors import UsageError, option

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from clockhand.command.output import say
+from clockhand.command.saying import say
 from clockhand.study.errors import UsageError
 from clockhand.study.records import Fields
 

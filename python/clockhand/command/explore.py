@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from clockhand.command.output import tell
 from clockhand.command.reading import with_reading
+from clockhand.command.saying import tell
 from clockhand.study.drawing import check_drawing
 from clockhand.study.errors import UsageError
 from clockhand.study.limits import check_range

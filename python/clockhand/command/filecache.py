@@ -9,16 +9,11 @@ from rich.console import Console
 from rich.text import Text
 
 from clockhand.command.options import Highlight, Jobs, Out, OutputFormat, Plots, Report
-from clockhand.command.output import (
-    check_highlight,
-    check_outputs,
-    deliver,
-    print_table,
-    share_text,
-)
+from clockhand.command.output import check_highlight, check_outputs, deliver
 from clockhand.command.papers import Papers, facts_without_traces, for_papers
 from clockhand.command.reading import with_reading
 from clockhand.command.study import compared, print_intervals, run_shown, with_options
+from clockhand.command.tables import print_table, share_text
 from clockhand.studies.filecache.findings import BOUND, by_device, findings, group_label, groups
 from clockhand.studies.filecache.run import FILE_CACHE, FileCacheRun, break_even_of
 from clockhand.study.errors import UsageError, option

@@ -9,7 +9,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from clockhand.command.output import console
+from clockhand.command.saying import console
 from clockhand.studies.programs.samples import LIVE_INTERVAL_SECONDS, LiveWatch, Statistics
 from clockhand.study.facts import printable
 

@@ -8,20 +8,13 @@ import typer
 from rich.console import Console
 
 from clockhand.command.options import Jobs, Memory, Out, OutputFormat, Plots, Report, Traces
-from clockhand.command.output import (
-    Format,
-    Untabled,
-    check_outputs,
-    command_line,
-    deliver,
-    print_table,
-    say,
-    share_text,
-)
+from clockhand.command.output import Format, Untabled, check_outputs, deliver
 from clockhand.command.papers import Papers, for_papers
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
+from clockhand.command.saying import command_line, say
 from clockhand.command.study import run_shown, with_options
+from clockhand.command.tables import print_table, share_text
 from clockhand.studies.locality.findings import TOP_COLUMNS, write_verdict
 from clockhand.studies.locality.result import Locality
 from clockhand.studies.locality.run import LOCALITY, locality_with

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from clockhand.command.man import SECTION, pages, write
-from clockhand.command.output import say
+from clockhand.command.saying import say
 from clockhand.study.errors import UsageError, option
 
 Words = Annotated[

@@ -8,8 +8,9 @@ import typer
 from rich.progress import TaskProgressColumn
 
 from clockhand import _engine
-from clockhand.command.output import check_outputs, say
+from clockhand.command.output import check_outputs
 from clockhand.command.progress import progress_bar
+from clockhand.command.saying import say
 from clockhand.measure.run import (
     FILE_BYTES,
     OPERATIONS,

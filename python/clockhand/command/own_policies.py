@@ -10,7 +10,9 @@ import typer
 
 import clockhand
 from clockhand.command.options import OutputFormat
-from clockhand.command.output import Format, print_table, say, write_rows
+from clockhand.command.output import Format, write_rows
+from clockhand.command.saying import say
+from clockhand.command.tables import print_table
 from clockhand.study.errors import ClockhandError
 from clockhand.study.own_policies import Conformance
 

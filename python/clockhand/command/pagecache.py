@@ -5,8 +5,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from clockhand.command.output import print_table, share_text
 from clockhand.command.study import study_command
+from clockhand.command.tables import print_table, share_text
 from clockhand.studies.pagecache.findings import findings
 from clockhand.studies.pagecache.run import PAGE_CACHE, PageCacheRun
 from clockhand.study.facts import printable, trace_label

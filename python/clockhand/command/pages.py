@@ -19,7 +19,6 @@ from clockhand.command.options import (
     Traces,
 )
 from clockhand.command.output import (
-    Columns,
     Format,
     Untabled,
     check_highlight,
@@ -27,13 +26,12 @@ from clockhand.command.output import (
     deliver,
     encoded,
     format_for,
-    print_table,
-    share_in_words,
 )
 from clockhand.command.own_policies import with_libraries
 from clockhand.command.papers import Papers, for_papers
 from clockhand.command.reading import with_reading
 from clockhand.command.study import compared, print_intervals, run_shown, with_options
+from clockhand.command.tables import Columns, print_table, share_in_words
 from clockhand.studies.pages.comparison import (
     SETTING_COLUMNS,
     bracket_sentence,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from clockhand._engine import __version__
-from clockhand.command.output import command_line
+from clockhand.command.saying import command_line
 from clockhand.study.errors import UsageError, option
 from clockhand.study.files import check_places
 from clockhand.study.records import Fields, Record

@@ -11,10 +11,12 @@ from rich.text import Text
 
 from clockhand.command.live import shown_live
 from clockhand.command.options import Device, Out, OutputFormat, Plots, Report, Seed
-from clockhand.command.output import check_outputs, command_line, deliver, print_table, say, tell
+from clockhand.command.output import check_outputs, deliver
 from clockhand.command.own_policies import with_libraries
 from clockhand.command.papers import Papers, for_papers
 from clockhand.command.progress import shown_progress
+from clockhand.command.saying import command_line, say, tell
+from clockhand.command.tables import print_table
 from clockhand.completion.values import values_of
 from clockhand.studies.programs.comparison import PagedComparison, contenders
 from clockhand.studies.programs.comparison import compare as run_comparison

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from clockhand.command.output import console, is_quiet, say
+from clockhand.command.saying import console, is_quiet, say
 from clockhand.study.progress import LABELS, Watch, seconds_left, terminal_bar, time_left
 
 if TYPE_CHECKING:

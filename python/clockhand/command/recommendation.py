@@ -20,18 +20,13 @@ from clockhand.command.options import (
     TraceFile,
     given_options,
 )
-from clockhand.command.output import (
-    check_figures,
-    check_outputs,
-    command_line,
-    deliver,
-    print_table,
-    say,
-)
+from clockhand.command.output import check_figures, check_outputs, deliver
 from clockhand.command.own_policies import with_libraries
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
+from clockhand.command.saying import command_line, say
 from clockhand.command.study import with_options
+from clockhand.command.tables import print_table
 from clockhand.completion.values import values_of
 from clockhand.studies.pages.recommendation import Recommendation, recommend
 from clockhand.studies.ssd.recommendation import (

@@ -9,8 +9,10 @@ import typer
 from rich.console import Console
 
 from clockhand.command.options import Jobs, Out, OutputFormat
-from clockhand.command.output import check_figures, command_line, deliver, print_table, say
+from clockhand.command.output import check_figures, deliver
+from clockhand.command.saying import command_line, say
 from clockhand.command.sweeps import DatasetFolder, sweep_progress
+from clockhand.command.tables import print_table
 from clockhand.completion.values import words_of
 from clockhand.report.reported import PICTURES
 from clockhand.reproduce import read_paper_experiment, reproduce

@@ -15,15 +15,9 @@ import typer
 from rich.console import Console
 
 from clockhand.command.options import Out, OutputFormat, Report
-from clockhand.command.output import (
-    check_outputs,
-    command_line,
-    deliver,
-    print_table,
-    say,
-    tell,
-    write_files,
-)
+from clockhand.command.output import check_outputs, deliver, write_files
+from clockhand.command.saying import command_line, say, tell
+from clockhand.command.tables import print_table
 from clockhand.completion.values import values_of
 from clockhand.serving.course import COUNTS, Sample
 from clockhand.serving.metrics import metrics_served

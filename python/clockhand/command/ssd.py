@@ -5,8 +5,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from clockhand.command.output import print_table
 from clockhand.command.study import study_command
+from clockhand.command.tables import print_table
 from clockhand.studies.ssd.findings import findings, geometry_line
 from clockhand.studies.ssd.result import SsdRun
 from clockhand.studies.ssd.run import SSD

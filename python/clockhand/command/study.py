@@ -17,18 +17,13 @@ from clockhand.command.options import (
     Report,
     Traces,
 )
-from clockhand.command.output import (
-    check_highlight,
-    check_outputs,
-    command_line,
-    deliver,
-    print_table,
-    say,
-)
+from clockhand.command.output import check_highlight, check_outputs, deliver
 from clockhand.command.own_policies import with_libraries
 from clockhand.command.papers import Papers, for_papers
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
+from clockhand.command.saying import command_line, say
+from clockhand.command.tables import print_table
 from clockhand.completion.values import CATALOGS, Values, values_of, words_of
 from clockhand.report.reported import INTERVAL
 from clockhand.study.facts import trace_label

@@ -14,20 +14,13 @@ from rich.text import Text
 
 from clockhand.command import filecache, locality, pagecache, ssd, tier, translation
 from clockhand.command.options import Highlight, Jobs, Out, OutputFormat, Plots, Report, Scratch
-from clockhand.command.output import (
-    Format,
-    check_highlight,
-    check_outputs,
-    command_line,
-    deliver,
-    is_quiet,
-    print_table,
-    say,
-)
+from clockhand.command.output import Format, check_highlight, check_outputs, deliver
 from clockhand.command.own_policies import with_libraries
 from clockhand.command.pages import print_rows
 from clockhand.command.papers import Papers, for_papers
 from clockhand.command.progress import Lines, progress_bar
+from clockhand.command.saying import command_line, is_quiet, say
+from clockhand.command.tables import print_table
 from clockhand.report.paper_tables import PaperTable
 from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import base_names, printable

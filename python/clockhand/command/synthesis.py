@@ -5,8 +5,10 @@ from typing import Annotated
 import typer
 
 from clockhand.command.options import OutputFormat
-from clockhand.command.output import Format, print_table, say, write_rows
+from clockhand.command.output import Format, write_rows
 from clockhand.command.progress import shown_progress
+from clockhand.command.saying import say
+from clockhand.command.tables import print_table
 from clockhand.completion.values import values_of
 from clockhand.study.errors import UsageError, option
 from clockhand.traces.synthetic import recipes, synthesize

@@ -5,8 +5,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from clockhand.command.output import print_table, share_text
 from clockhand.command.study import study_command
+from clockhand.command.tables import print_table, share_text
 from clockhand.studies.tier.findings import findings, group_label, groups
 from clockhand.studies.tier.result import Tiering
 from clockhand.studies.tier.run import TIER

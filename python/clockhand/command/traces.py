@@ -7,17 +7,11 @@ import typer
 
 from clockhand.command import capture, synthesis
 from clockhand.command.options import Traces
-from clockhand.command.output import (
-    Format,
-    command_line,
-    format_for,
-    labels_of,
-    print_table,
-    say,
-    write_rows,
-)
+from clockhand.command.output import Format, format_for, labels_of, write_rows
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
+from clockhand.command.saying import command_line, say
+from clockhand.command.tables import print_table
 from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import origin_of, synthetic_mark
 from clockhand.study.records import Fields

@@ -5,8 +5,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from clockhand.command.output import print_table
 from clockhand.command.study import study_command
+from clockhand.command.tables import print_table
 from clockhand.studies.translate.findings import findings
 from clockhand.studies.translate.run import TRANSLATE, Translation
 from clockhand.study.facts import printable, trace_label

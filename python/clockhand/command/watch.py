@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clockhand.command.options import TraceFile, given_options
-from clockhand.command.output import check_outputs, command_line, say
+from clockhand.command.output import check_outputs
 from clockhand.command.own_policies import with_libraries
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
+from clockhand.command.saying import command_line, say
 from clockhand.command.study import with_options
 from clockhand.studies.watch.buffers import WatchedBuffers, watch_buffers
 from clockhand.studies.watch.playing import DEFAULT_LIMIT

@@ -6,19 +6,20 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from clockhand.report.places import Place, groups_of, size_name
 from clockhand.report.scales import ratio_text
 from clockhand.report.spread import Range, RangeAxis, range_of
-from clockhand.report.words import UNKNOWN, free_slug, short_names, size_share_text, thinned, unique
-
-MOST_COLUMNS = 10
-FEWER_COLUMNS = 5
-"""Most sizes of a heat map, alone or beside traces; of more, these many are chosen evenly."""
-
-SAME_SHARE = 1.25
-"""Shares of different traces that differ by less than this factor are one column."""
+from clockhand.report.words import UNKNOWN, free_slug, unique
+from clockhand.study.phrases import all_of
 
 STRONGEST = math.log(2)
 """The logarithm of the ratio at which a cell has the full colour, at least: half, or twice."""
+
+NEAR = 0.03
+"""Means within this share of the best one hardly differ."""
+
+BASELINE = "baseline"
+"""The note on what others are compared with."""
 
 MOST_NAMED = 5
 """Series that were not run everywhere and are named."""
@@ -26,21 +27,6 @@ MOST_NAMED = 5
 ROW_HEIGHT = 25
 HEAD_HEIGHT = 120
 """Pixels of a row, and of what stands above the rows."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where values can be compared: a trace and a size.
-
-    Attributes:
-        trace: The trace, with what else tells its part of a report from others.
-        size: The size in the unit of rows, such as frames.
-        share: It as a share of the trace's footprint, if known.
-    """
-
-    trace: str
-    size: float
-    share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -99,7 +85,7 @@ class Overview:
 
         word: What a series is.
 
-        unit: What one value is, such as "I/O time over CLOCK".
+        unit: What one value is, such as "I/O time over clock".
 
         of: What the ranges are over.
 
@@ -203,11 +189,11 @@ def overview(
     if len(series) < least_series or not places:
         return None
     traces = unique(place.trace for place in places)
-    groups = _groups(places, traces, size_word, size_text, place_word)
+    groups = groups_of(places, traces, size_word, size_text, place_word)
     parts = (
         [(trace, [place for place in places if place.trace == trace]) for trace in traces]
         if len(traces) > 1
-        else [(_size_name(place, size_text), [place]) for place in places]
+        else [(size_name(place, size_text), [place]) for place in places]
     )
     means = {name: _mean(known, name, places) for name in series}
     order = sorted(series, key=lambda name: means[name])
@@ -240,7 +226,9 @@ def overview(
     return Overview(
         key=key,
         title=title,
-        caption=_caption(unit, places, traces, shown, place_word) + _left_out(left_out),
+        caption=_caption(unit, places, traces, shown, place_word)
+        + _ties(entries)
+        + _left_out(left_out),
         word=word,
         unit=unit,
         of=of,
@@ -294,6 +282,15 @@ def _caption(
     return text
 
 
+def _ties(entries: Sequence[Entry]) -> str:
+    """Name those that hardly differ from the best, which a ranking would tell apart."""
+    can_run = [entry for entry in entries if entry.note in ("", BASELINE)]
+    near = [entry.name for entry in can_run if entry.mean <= (1 + NEAR) * can_run[0].mean]
+    if len(near) < 2:
+        return ""
+    return f" Within {100 * NEAR:.0f}\u00a0% of the best: {all_of(near)}."
+
+
 def _left_out(names: Sequence[str]) -> str:
     if not names:
         return ""
@@ -318,63 +315,6 @@ def _run_everywhere(values: Values) -> tuple[list[str], list[str]]:
 def _mean(known: Values, name: str, places: Iterable[Place]) -> float:
     logs = [math.log(known[name, place]) for place in places if (name, place) in known]
     return math.exp(statistics.fmean(logs)) if logs else math.nan
-
-
-Columns = list[tuple[str, list[Place]]]
-
-
-def _groups(
-    places: Sequence[Place],
-    traces: Sequence[str],
-    size_word: str,
-    size_text: Callable[[float], str],
-    place_word: str,
-) -> list[tuple[str, Columns]]:
-    by_size = _by_size(places, traces, size_text)
-    groups: list[tuple[str, Columns]] = []
-    # A single size is the mean itself.
-    if len(by_size) > 1 or (by_size and len(traces) == 1):
-        most = MOST_COLUMNS if len(traces) == 1 else FEWER_COLUMNS
-        kept = (
-            thinned(range(len(by_size)), most) if len(by_size) > most + 2 else range(len(by_size))
-        )
-        groups.append((f"by {size_word}", [by_size[index] for index in kept]))
-    if len(traces) > 1:
-        short = short_names(traces)
-        columns = [
-            (name, [place for place in places if place.trace == trace])
-            for name, trace in zip(short, traces, strict=True)
-        ]
-        groups.append((f"by {place_word}", columns))
-    return groups
-
-
-def _by_size(
-    places: Sequence[Place], traces: Sequence[str], size_text: Callable[[float], str]
-) -> Columns:
-    """Return a column per size that all traces have: the same size, or about the same share."""
-    of_trace = [
-        sorted((place for place in places if place.trace == trace), key=lambda place: place.size)
-        for trace in traces
-    ]
-    if len({len(sizes) for sizes in of_trace}) > 1:
-        return []
-    columns: Columns = []
-    for ranked in zip(*of_trace, strict=True):
-        shares = [place.share for place in ranked if place.share]
-        if len({place.size for place in ranked}) == 1:
-            label = _size_name(ranked[0], size_text)
-        elif len(shares) == len(ranked) and max(shares) <= SAME_SHARE * min(shares):
-            label = size_share_text(statistics.median(shares))
-        else:
-            return []
-        columns.append((label, list(ranked)))
-    return columns
-
-
-def _size_name(place: Place, size_text: Callable[[float], str]) -> str:
-    text = size_text(place.size)
-    return text if place.share is None else f"{text}\n{size_share_text(place.share)}"
 
 
 def _full(values: Iterable[float], is_diverging: bool) -> float:

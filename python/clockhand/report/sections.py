@@ -9,14 +9,11 @@ from clockhand.report.compared import Compared, Record, series_of
 from clockhand.report.emphasis import emphasised, kept
 from clockhand.report.html import Part, SeriesLook
 from clockhand.report.measures import Drawn, caption, measure_chart
-from clockhand.report.overview import Overview, of_each
+from clockhand.report.overview import BASELINE, Overview, of_each
 from clockhand.report.overview_charts import overview_charts
 from clockhand.report.scales import Measure
 from clockhand.report.singles import Measured, is_single
 from clockhand.report.words import free_slug, percent
-
-BASELINE = "baseline"
-"""The note on what others are compared with."""
 
 LEAST_SAVED = 0.0005
 """Less than this would be written as 0.0 %."""

@@ -10,7 +10,8 @@ from clockhand.report.appearance import Mark
 from clockhand.report.canvas import Canvas, Spec, framed
 from clockhand.report.compared import Compared, Record, SizeAxis, exact_tooltip, quantity
 from clockhand.report.over_time import OverTime
-from clockhand.report.overview import Overview, Place, of_each, overview
+from clockhand.report.overview import Overview, of_each, overview
+from clockhand.report.places import Place
 from clockhand.report.scales import Kind, Measure
 from clockhand.report.series import first_spellings
 from clockhand.studies.filecache.findings import (

@@ -12,7 +12,8 @@ from clockhand.report.canvas import Canvas, Spec, framed
 from clockhand.report.compared import Compared, Record, SizeAxis, exact_tooltip, quantity
 from clockhand.report.measures import drawable
 from clockhand.report.over_time import OverTime
-from clockhand.report.overview import Overview, Place, overview
+from clockhand.report.overview import Overview, overview
+from clockhand.report.places import Place
 from clockhand.report.scales import Kind, Measure, label_expression
 from clockhand.report.series import first_spellings
 from clockhand.report.words import time_unit

@@ -15,8 +15,9 @@ from clockhand.report.emphasis import emphasised, kept
 from clockhand.report.lines import lines_chart
 from clockhand.report.measures import caption
 from clockhand.report.over_time import OverTime
-from clockhand.report.overview import Overview, Place, of_each, overview
+from clockhand.report.overview import Overview, of_each, overview
 from clockhand.report.overview_charts import overview_charts
+from clockhand.report.places import Place
 from clockhand.report.scales import Kind, Measure
 from clockhand.report.words import byte_text, unique
 from clockhand.studies.pages.findings import finding
@@ -55,8 +56,8 @@ MEASURES = (
     Measure("io_time", "io_time", "I/O time",
             "What all reads and writes of the device take together; lower is better.",
             Kind.NUMBER, True),
-    Measure("io_time_relative_to_clock", "relative_io_time", "I/O time relative to CLOCK",
-            "Below 1 is less I/O time than CLOCK at the same memory size.",
+    Measure("io_time_relative_to_clock", "relative_io_time", "I/O time relative to clock",
+            "Below 1 is less I/O time than clock at the same memory size.",
             Kind.RATIO, True),
     Measure("io_time_over_bound", "io_time_over_bound", "I/O time over the lower bound",
             "How many times the I/O time that no policy can go below at the same memory size.",
@@ -79,7 +80,7 @@ TOOLTIP: tuple[tuple[str, str, str | None], ...] = (
     ("memory_mib", "Memory (MiB)", ",.3~f"),
     ("io_time", "I/O time", ",.6~r"),
     ("io_time_standard_error", "± standard error", ",.3~r"),
-    ("relative_io_time", "I/O time relative to CLOCK", ".4f"),
+    ("relative_io_time", "I/O time relative to clock", ".4f"),
     ("io_time_over_bound", "I/O time over the lower bound", ".4f"),
     ("read_ios", "Read I/Os", ","),
     ("write_ios", "Write I/Os", ","),
@@ -187,7 +188,7 @@ def pictures(
 
 
 def is_offline(section: Section) -> set[str]:
-    """Return the policies of a section that read the future."""
+    """Return the policies of a section that know the future."""
     return {record["policy"] for record in section.records if reads_the_future(meaning(record))}
 
 
@@ -226,7 +227,7 @@ def measure_title(section: Section, measure: Measure) -> str:
     if measure.field == "io_time":
         return f"{measure.title} ({section.time_unit})"
     if measure.field == "relative_io_time" and section.baseline != BASELINE:
-        return measure.title.replace("CLOCK", str(section.baseline))
+        return measure.title.replace("clock", str(section.baseline))
     return measure.title
 
 
@@ -347,7 +348,7 @@ def _overview(parts: Sequence[Section], key: str, kind: str) -> Overview | None:
         for name, place, value in _ratios(section, kind, has_baseline):
             values.setdefault((name, place), value)
     notes |= {LOWER_BOUND: "no policy can pass it", FEASIBLE: "knows the future"}
-    over = "CLOCK" if has_baseline else "the best policy of each size"
+    over = "clock" if has_baseline else "the best policy of each size"
     if len(baselines) == 1 and has_baseline and BASELINE not in baselines:
         over = str(*baselines)
     unit = "I/O time over the lower bound" if kind == "bound" else f"I/O time over {over}"

@@ -56,7 +56,7 @@ def finding(section: Section) -> Finding:
     """Compare the policies of a section by their mean relative I/O time over its memory sizes.
 
     The mean is geometric, over the memory sizes that every compared policy was run at. Policies
-    that read the future, and the lower bound, are left out.
+    that know the future, and the lower bound, are left out.
     """
     times_us = _times_us(section)
     sizes = _shared_sizes(times_us)
@@ -173,7 +173,7 @@ def _against_best(
     detail = _sizes_text(section, sizes)
     if least > 1 + NOTICEABLE:
         detail += f" That is {_percent(least - 1)} above the best policy of each size."
-    detail += " CLOCK was not run, so nothing is relative to it."
+    detail += " The policy clock was not run, so nothing is relative to it."
     ratios = [times_us[best[0]][size] / best_us[size] for size in sizes]
     verdict = _verdict(section, best, ratios, sizes, "the best of each size")
     return Finding(lead, detail + _over_bound(section, best, sizes) + _left_out(section), verdict)
@@ -203,8 +203,8 @@ def _times_bound(section: Section, policy: str, sizes: Sequence[int]) -> float |
 
 def _baseline_text(section: Section) -> str:
     if section.baseline == BASELINE:
-        return "CLOCK"
-    return f"CLOCK ({section.baseline})"
+        return "clock"
+    return str(section.baseline)
 
 
 def _sizes_text(section: Section, sizes: Sequence[int]) -> str:

@@ -110,7 +110,7 @@ def render(
     return template(PAGE_TEMPLATE).render(
         title=_title(parts, first) if answer is None else answer.title,
         answer=answer,
-        against=next((it.found.verdict.against for it in parts if it.found.verdict), "CLOCK"),
+        against=next((it.found.verdict.against for it in parts if it.found.verdict), "clock"),
         parts=parts,
         over_time=over_time,
         leading=first,
@@ -139,13 +139,13 @@ def _title(parts: Sequence[SectionPart], leading: Sequence[Overview]) -> str:
     policies = {policy for part in parts for policy in part.section.policies}
     if len(policies) == 1:
         return f"Only {policies.pop()} was run, on {inputs}"
-    if not leading or not ahead or not leading[0].unit.endswith("CLOCK"):
+    if not leading or not ahead or not leading[0].unit.endswith("clock"):
         return f"Memory-replacement policies compared on {inputs}"
     if not _are_of_devices(leading):
         least, name = 1 - ahead[0].mean, ahead[0].name
         if least <= NOTICEABLE:
-            return f"No policy needs less I/O time than CLOCK over {inputs}"
-        return f"{name} needs {percent(least)} less I/O time than CLOCK over {inputs}"
+            return f"No policy needs less I/O time than clock over {inputs}"
+        return f"{name} needs {percent(least)} less I/O time than clock over {inputs}"
     best = [
         next(entry.name for entry in summed.entries if not entry.note or entry.note == "baseline")
         for summed in leading
@@ -219,7 +219,7 @@ def _drawn(record: Fields) -> Fields:
 def _missing(section: Section, measure: Measure) -> str:
     if measure.field == "relative_io_time" and section.baseline is None:
         return (
-            "CLOCK was not run on this input, so nothing can be shown relative to it. "
+            "The policy clock was not run on this input, so nothing can be shown relative to it. "
             "Add --policy clock for this figure."
         )
     if measure.field == "io_time_over_bound" and not section.bounds:

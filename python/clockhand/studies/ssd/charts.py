@@ -11,7 +11,8 @@ from clockhand.report.compared import Compared, Record, SizeAxis, exact_tooltip
 from clockhand.report.lines import lines_chart
 from clockhand.report.measures import drawable
 from clockhand.report.over_time import OverTime
-from clockhand.report.overview import Overview, Place, overview
+from clockhand.report.overview import Overview, overview
+from clockhand.report.places import Place
 from clockhand.report.scales import Kind, Measure
 from clockhand.report.series import first_spellings
 from clockhand.report.words import size_text

@@ -11,7 +11,8 @@ from clockhand.report.canvas import Canvas, Spec
 from clockhand.report.compared import Compared, Record, SizeAxis, axis_of, exact_tooltip, quantity
 from clockhand.report.lines import lines_chart
 from clockhand.report.over_time import OverTime
-from clockhand.report.overview import Leading, Overview, Place, overview
+from clockhand.report.overview import Leading, Overview, overview
+from clockhand.report.places import Place
 from clockhand.report.scales import Kind, Measure
 from clockhand.report.sections import Drawing, over_sizes
 from clockhand.report.singles import is_single
