@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from clockhand.studies.filecache.run import FileCacheRun
     from clockhand.studies.locality.result import Locality
     from clockhand.studies.pagecache.run import PageCacheRun
-    from clockhand.studies.pages.recommendation import Recommendation
+    from clockhand.studies.pages.recommended import Recommendation
     from clockhand.studies.pages.result import Simulation
     from clockhand.studies.programs.comparison import PagedComparison
     from clockhand.studies.programs.result import PagedRun
@@ -109,7 +109,7 @@ _PLACES = {
     "PagedComparison": "clockhand.studies.programs.comparison",
     "PagedRun": "clockhand.studies.programs.result",
     "Policy": "clockhand.study.policies",
-    "Recommendation": "clockhand.studies.pages.recommendation",
+    "Recommendation": "clockhand.studies.pages.recommended",
     "Simulation": "clockhand.studies.pages.result",
     "SsdRun": "clockhand.studies.ssd.result",
     "Tiering": "clockhand.studies.tier.result",

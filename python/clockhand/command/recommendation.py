@@ -28,7 +28,8 @@ from clockhand.command.saying import command_line, say
 from clockhand.command.study import with_options
 from clockhand.command.tables import print_table
 from clockhand.completion.values import values_of
-from clockhand.studies.pages.recommendation import Recommendation, recommend
+from clockhand.studies.pages.recommendation import recommend
+from clockhand.studies.pages.recommended import Recommendation
 from clockhand.studies.ssd.recommendation import (
     OF_DRIVES,
     BufferRecommendation,
