@@ -7,12 +7,15 @@ from collections.abc import Iterable
 PLAIN = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
 """Words that a shell takes as they are."""
 
-SPECIAL = re.compile(r'(["$`\\])')
-"""What a shell would read between double quotes."""
+ESCAPED = re.compile(r'(["\\])')
+"""What is escaped between double quotes."""
+
+EXPANDED = re.compile(r"[$`!]")
+"""What a shell, or its history, would expand between double quotes."""
 
 
 def shell_line(words: Iterable[str]) -> str:
-    """Return a command line that a POSIX shell splits into these words again.
+    """Return a command line that a POSIX shell, and Python's shlex, split into these words again.
 
     Unlike :func:`shlex.join` it takes whichever quotes need the fewer escapes.
     """
@@ -22,6 +25,5 @@ def shell_line(words: Iterable[str]) -> str:
 def _quoted(word: str) -> str:
     if PLAIN.fullmatch(word):
         return word
-    single, double = shlex.quote(word), '"' + SPECIAL.sub(r"\\\1", word) + '"'
-    # An interactive shell takes a ! between double quotes for its history.
-    return double if len(double) < len(single) and "!" not in word else single
+    single, double = shlex.quote(word), '"' + ESCAPED.sub(r"\\\1", word) + '"'
+    return double if len(double) < len(single) and not EXPANDED.search(word) else single
