@@ -535,6 +535,34 @@ def test_a_wide_table_keeps_its_first_column_and_shows_that_it_goes_on(opened: O
     assert abs(left - left_later) <= 1
 
 
+def test_words_say_that_a_table_goes_on_and_move_it(opened: Open) -> None:
+    page = opened("lines", 390)
+    hint = page.find_element("css selector", ".overview .goes-on")
+    assert hint.text == "more columns →"
+    script = "return document.querySelector('.overview .scroll').scrollLeft"
+    assert page.execute_script(script) == 0
+    page.execute_script("arguments[0].click()", hint)
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(page, 10).until(lambda page: page.execute_script(script) > 0)
+    assert not opened("lines", 2400).find_elements("css selector", ".overview .goes-on")
+
+
+def test_all_rows_are_saved_as_csv_as_they_are_filtered(opened: Open) -> None:
+    page = opened("many")
+    script = """const done = arguments[0];
+      URL.createObjectURL = (blob) => { blob.text().then(done); return '#'; };
+      HTMLAnchorElement.prototype.click = () => {};
+      const policies = document.querySelector('[data-filter="policy"]');
+      policies.value = 'craw';
+      policies.dispatchEvent(new Event('change'));
+      document.querySelector('#rows .save button').click();"""
+    saved = pl.read_csv(page.execute_async_script(script).encode())
+    assert saved.height == example_rows([f"trace-{n}" for n in range(6)], policies=("craw",)).height
+    assert saved["policy"].unique().to_list() == ["craw"]
+    assert saved["frames"].dtype == pl.Int64
+
+
 def test_rows_beyond_those_of_the_page_are_added_when_they_are_asked_for(opened: Open) -> None:
     page = opened("many")
     assert page.find_element("css selector", ".count").text == "200 of 324 rows"
@@ -625,7 +653,7 @@ def test_a_print_has_every_figure_also_those_that_were_not_looked_at(
         browser.get_log("browser")
         browser.get((folder / "traces.html").as_uri())
         WebDriverWait(browser, 30, poll_frequency=0.05).until(
-            lambda page: page.execute_script("return document.documentElement.dataset.window")
+            lambda page: page.execute_script("return document.documentElement.dataset.parts")
         )
         # Only promises are waited for, as a browser does between the event and the print.
         drawn, printed, places = browser.execute_async_script(

@@ -226,8 +226,8 @@ async function drawAll(next) {
   /* Parts out of sight are unpacked later, all of them before the next figure, so that a print needs no wait. */
   const windowDrawn = async () => {
     document.documentElement.dataset.window = "drawn";
-    await nextTurn();
     for (const part of parts) await part.unpacked();
+    document.documentElement.dataset.parts = "unpacked";
     await next();
   };
   await hasLooked;
