@@ -228,7 +228,7 @@ def test_a_report_of_loads_says_what_is_slow_and_what_is_full(
     loaded: SsdRun, tmp_path: Path
 ) -> None:
     sentences = findings(loaded.rows, loaded.facts, loaded.classes)
-    assert any("has a shorter p99 of writes: " in text for text in sentences)
+    assert any("it has the shortest p99 of writes: " in text for text in sentences)
     assert any("the next best" in text and "times as long" in text for text in sentences)
     (full,) = [text for text in sentences if "arrive faster than they are served" in text]
     assert "with arrivals rate:20000" in full

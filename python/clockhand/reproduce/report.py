@@ -106,7 +106,7 @@ def readings_text(claims: Collection[Claim]) -> str:
 
 def _statement_rows(
     table: pl.DataFrame, claims: Mapping[str, Sequence[Claim]]
-) -> list[tuple[str, str, str, str, str, str, str]]:
+) -> list[tuple[str, ...]]:
     """Rows of statements: name, the paper's words, place, number, and what was found."""
     rows = []
     for row in table.to_dicts():

@@ -56,7 +56,7 @@ def write_verdict(summary: "pl.DataFrame") -> Verdict:
         lead = "Write recency and write frequency predict the next write equally well."
         name = NEITHER
     else:
-        name, other = names if better > worse else reversed(names)
+        name, other = names if better > worse else names[::-1]
         lead = f"W{name[1:]} predicts the next write better than {other}."
     return Verdict(lead, _evidence(recency, frequency) + _inversions(rankings), name)
 
