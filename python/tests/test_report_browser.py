@@ -561,7 +561,7 @@ def test_all_rows_are_saved_as_csv_as_they_are_filtered(opened: Open) -> None:
     craw = example_rows([f"trace-{n}" for n in range(6)]).filter(pl.col("policy") == "craw")
     assert saved.height == craw.height
     assert saved["policy"].unique().to_list() == ["craw"]
-    assert saved["frames"].dtype == pl.Int64
+    assert saved["memory (frames)"].dtype == pl.Int64
 
 
 def test_rows_beyond_those_of_the_page_are_added_when_they_are_asked_for(opened: Open) -> None:
