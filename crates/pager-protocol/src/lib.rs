@@ -29,6 +29,12 @@
 /// The environment variable with the number and the inode of the inherited socket.
 pub const SOCKET_VARIABLE: &str = "CLOCKHAND_PAGER";
 
+/// The environment variable with the path of a program that is linked statically, in whose place the library is executed.
+pub const HOSTED_VARIABLE: &str = "CLOCKHAND_STATIC";
+
+/// What stands before the name `LD_PRELOAD` in the environment of such a program until it begins.
+pub const PRELOAD_PREFIX: &str = "CLOCKHAND_";
+
 /// What is sent through the inherited socket together with one end of a connection.
 pub const CONNECT: u8 = b'k';
 

@@ -99,7 +99,7 @@ impl From<Sentence> for Failure {
 }
 
 /// The value of an environment variable. The C library's own function may be interposed as well.
-fn environment_variable(name: &[u8]) -> Option<&'static [u8]> {
+pub fn environment_variable(name: &[u8]) -> Option<&'static [u8]> {
     // SAFETY: the environment is an array of strings that ends with a null pointer.
     unsafe {
         let mut entry = environ;
@@ -117,7 +117,7 @@ fn environment_variable(name: &[u8]) -> Option<&'static [u8]> {
 ///
 /// # Safety
 /// The entry is a string of the environment.
-unsafe fn value_of(entry: *const c_char, name: &[u8]) -> Option<&'static [u8]> {
+pub unsafe fn value_of(entry: *const c_char, name: &[u8]) -> Option<&'static [u8]> {
     // SAFETY: as the caller promises.
     let value = unsafe { CStr::from_ptr(entry) }.to_bytes().strip_prefix(name);
     value.and_then(|rest| rest.strip_prefix(b"="))

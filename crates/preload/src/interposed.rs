@@ -7,6 +7,7 @@ mod debugging;
 mod descriptors;
 mod direct_reads;
 mod ending;
+mod executions;
 mod forks;
 mod libraries;
 mod mappings;
@@ -18,6 +19,8 @@ mod threads;
 
 use crate::attach;
 
+pub use self::direct_reads::{direct_parts, is_direct};
+pub use self::system_calls::by_number;
 pub use self::threads::watch_ends;
 
 /// Attaches a program that has not called any of these functions before its `main`.

@@ -8,6 +8,7 @@
 //! * `helper_thread`: The thread that drops translations for the pager and ends the program when the pager has ended.
 //! * `ranges`, `memory`: Used pages of the memory and their use; the heap and the mappings.
 //! * `interposed`: The functions that the program calls instead of the C library's.
+//! * `hosted`: Programs that are linked statically, in whose place the library is executed.
 //! * `fork`, `private_copy`: A forked child gets a private copy, from the pager or, in a sandbox, without it.
 //! * `libraries`: Calls of the C library itself, whose own small blocks stay outside the paged memory.
 //! * `address_space`: The program's mappings according to the kernel.
@@ -26,6 +27,7 @@ mod address_space;
 mod attach;
 mod fork;
 mod helper_thread;
+mod hosted;
 mod interposed;
 mod libraries;
 mod memory;

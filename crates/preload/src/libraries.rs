@@ -42,24 +42,31 @@ impl Image {
     }
 
     fn find(&self, symbol: *const c_void) {
-        // SAFETY: pointers, for which zero is valid.
-        let mut information: Dl_info = unsafe { zeroed() };
-        // SAFETY: the loader looks the address up among those of its libraries.
-        if unsafe { libc::dladdr(symbol, &mut information) } == 0 {
-            return;
-        }
-        let start = information.dli_fbase as usize;
-        // SAFETY: a loaded library begins with its header, which says where its segments' descriptions lie.
-        let headers = unsafe {
-            let header = &*(start as *const Elf64_Ehdr);
-            let first = (start + header.e_phoff as usize) as *const Elf64_Phdr;
-            core::slice::from_raw_parts(first, usize::from(header.e_phnum))
-        };
-        let loaded = headers.iter().filter(|header| header.p_type == PT_LOAD);
+        let Some((start, loaded)) = loaded_segments(symbol) else { return };
         let bytes = loaded.map(|header| header.p_vaddr + header.p_memsz).max().unwrap_or(0);
         self.start.store(start, Ordering::Relaxed);
         self.end.store(start + bytes as usize, Ordering::Release);
     }
+}
+
+/// Where the library that contains this symbol lies, and its parts that are loaded.
+pub fn loaded_segments(
+    symbol: *const c_void,
+) -> Option<(usize, impl Iterator<Item = &'static Elf64_Phdr>)> {
+    // SAFETY: pointers, for which zero is valid.
+    let mut information: Dl_info = unsafe { zeroed() };
+    // SAFETY: the loader looks the address up among those of its libraries.
+    if unsafe { libc::dladdr(symbol, &mut information) } == 0 {
+        return None;
+    }
+    let start = information.dli_fbase as usize;
+    // SAFETY: a loaded library begins with its header, which says where its segments' descriptions lie.
+    let headers: &'static [Elf64_Phdr] = unsafe {
+        let header = &*(start as *const Elf64_Ehdr);
+        let first = (start + header.e_phoff as usize) as *const Elf64_Phdr;
+        core::slice::from_raw_parts(first, usize::from(header.e_phnum))
+    };
+    Some((start, headers.iter().filter(|header| header.p_type == PT_LOAD)))
 }
 
 /// What C++ calls for `new`, as compilers name it.

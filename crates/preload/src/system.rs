@@ -137,6 +137,11 @@ pub unsafe fn madvise_ranges(ranges: &[iovec], advice: c_int) -> Result<usize> {
     unsafe { call(libc::SYS_process_madvise, arguments) }
 }
 
+/// The kind and the rights of a descriptor's file.
+pub fn mode_of(descriptor: c_int) -> Result<u32> {
+    status_of(descriptor).map(|status| status.st_mode)
+}
+
 /// The inode of a descriptor.
 pub fn inode_of(descriptor: c_int) -> Result<u64> {
     status_of(descriptor).map(|status| status.st_ino)

@@ -26,7 +26,7 @@ unsafe extern "C" {
 }
 
 /// Is this a read of a device into paged memory?
-pub(super) fn is_direct(descriptor: c_int, address: usize, bytes: usize) -> bool {
+pub fn is_direct(descriptor: c_int, address: usize, bytes: usize) -> bool {
     if bytes == 0 || !memory::overlaps(address, bytes) {
         return false;
     }
@@ -249,7 +249,7 @@ unsafe extern "C" fn __pread64_chk(
 ///
 /// # Safety
 /// As the program promises, `count` parts lie there.
-pub(super) unsafe fn direct_parts<'a>(
+pub unsafe fn direct_parts<'a>(
     descriptor: c_int,
     parts: *const iovec,
     count: c_int,

@@ -108,7 +108,7 @@ unsafe extern "C" fn syscall(number: c_long) -> c_long {
         "jmp {fail}",
         numbers = const NUMBERS,
         is_interposed = sym IS_INTERPOSED,
-        by_number = sym by_number,
+        by_number = sym by_arguments,
         clone = const libc::SYS_clone,
         shares_memory = const libc::CLONE_VM,
         clone3 = const libc::SYS_clone3,
@@ -118,8 +118,8 @@ unsafe extern "C" fn syscall(number: c_long) -> c_long {
     )
 }
 
-/// One of [`INTERPOSED`], or a clone without shared memory, with the arguments of `syscall` as they came.
-unsafe extern "C" fn by_number(
+/// The same for [`by_number`], with the arguments of `syscall` as they came.
+unsafe extern "C" fn by_arguments(
     number: c_long,
     first: usize,
     second: usize,
@@ -128,7 +128,16 @@ unsafe extern "C" fn by_number(
     fifth: usize,
     sixth: usize,
 ) -> c_long {
-    let arguments = [first, second, third, fourth, fifth, sixth];
+    // SAFETY: as the program promises.
+    unsafe { by_number(number, [first, second, third, fourth, fifth, sixth]) }
+}
+
+/// One of [`INTERPOSED`], or a clone without shared memory.
+///
+/// # Safety
+/// As for the call.
+pub unsafe fn by_number(number: c_long, arguments: [usize; 6]) -> c_long {
+    let [first, second, third, fourth, fifth, sixth] = arguments;
     let (address, number_of_first) = (first as *mut c_void, first as c_int);
     // SAFETY: as the program promises.
     unsafe {

@@ -34,7 +34,7 @@ pub fn library() -> &'static Path {
 }
 
 /// Says why a test shows nothing here, past the harness, which would keep it back.
-fn say_skipped(why: std::fmt::Arguments) {
+pub fn say_skipped(why: std::fmt::Arguments) {
     writeln!(std::io::stderr(), "SKIPPED: {why}").expect("standard error");
 }
 
@@ -160,7 +160,7 @@ pub fn compiled(name: &str, folder: &Path) -> Option<PathBuf> {
 }
 
 /// Compiles one of the C programs beside this file, with more arguments, to a file.
-fn compiled_with(name: &str, arguments: &[&str], built: &Path) -> Option<PathBuf> {
+pub fn compiled_with(name: &str, arguments: &[&str], built: &Path) -> Option<PathBuf> {
     let compiler = installed("cc")?;
     let source = format!("{}/tests/preload/programs/{name}.c", env!("CARGO_MANIFEST_DIR"));
     let status = Command::new(compiler)
