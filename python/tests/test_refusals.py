@@ -176,7 +176,7 @@ REFUSALS = (
     Refusal(RAM + "--policy crow -- true", WRONG_USAGE, 'did you mean "craw"?'),
     Refusal(RAM + "--policy clock --device absent -- true", WRONG_USAGE, "clockhand devices"),
     Refusal(RAM + "--policy clock -- absent", WRONG_USAGE, "absent: there is no such program"),
-    Refusal(RAM + "--policy clock -- ../static", WRONG_USAGE, "linked statically"),
+    Refusal(RAM + "--policy clock -- ../script", WRONG_USAGE, "linked statically"),
     Refusal(RAM + "--policy clock -- ../foreign", WRONG_USAGE, "it is for"),
     Refusal(RAM + "--policy clock -- ../notes", WRONG_USAGE, "neither a program nor a script"),
     Refusal(RAM + "--policy clock --record log.csv -- true", WRONG_USAGE, ".parquet"),
@@ -220,6 +220,8 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "table.csv").write_text("op,address,size\nR,0,512\n")
     for name, machine in (("static", platform.machine()), ("foreign", "other")):
         write_program(folder / name, machine)
+    (folder / "script").write_text(f"#!{folder / 'static'}\n")
+    (folder / "script").chmod(0o755)
     (folder / "notes").write_text("no program\n")
     (folder / "notes").chmod(0o755)
     (folder / "broken.toml").write_text(PROFILE.format(write_time_us=20).replace("= 10", "= ten"))

@@ -70,8 +70,8 @@ impl Unpaged {
             if is_loading(&process_folder) {
                 self.suspect(process);
             } else if let Some(name) = without_library(&process_folder) {
-                let why = "is not paged: the library is not loaded into it, because it is linked statically, has rights of \
-                           its own, or was started with another LD_PRELOAD";
+                let why = "is not paged: the library is not loaded into it, because it has rights of its own, was started with \
+                           another LD_PRELOAD, or is linked statically and runs a script";
                 self.tell(process, &name, why);
             }
         }

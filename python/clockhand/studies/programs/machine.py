@@ -61,11 +61,11 @@ def check_limits(address_space_bytes: int) -> None:
 
 
 def pageable(command: Sequence[str]) -> Program:
-    """Find a program and see whether a library can be preloaded into it.
+    """Find a program and see whether it can be paged.
 
     Raises:
-        UsageError: there is none, it has rights of its own, it is linked statically, or it was
-            built with a sanitizer that has a heap of its own.
+        UsageError: there is none, it has rights of its own, it is a script of a statically linked
+            program, or it was built with a sanitizer that has a heap of its own.
     """
     program = Program.find(command)
     if program.machine != platform.machine():
@@ -80,11 +80,10 @@ def pageable(command: Sequence[str]) -> Program:
             "library is preloaded into it",
             "run a copy without these rights",
         )
-    if not _has_interpreter(program.executable):
+    if program.executable != program.path and is_static(program.executable):
         raise UsageError(
-            f"{program.executable}: it is linked statically, so that no library can be "
-            "preloaded into it",
-            "link it with the C library as a shared one (a Go program: build it with cgo)",
+            f"{program.path}: {program.executable} runs this script and is linked statically",
+            f"run {program.executable} with the script as its argument",
         )
     sanitizer = _sanitizer(program.executable)
     if sanitizer is not None:
@@ -95,10 +94,10 @@ def pageable(command: Sequence[str]) -> Program:
     return program
 
 
-def _has_interpreter(executable: Path) -> bool:
-    """Tell whether a dynamic linker loads an ELF program of 64 bits, little-endian."""
+def is_static(executable: Path) -> bool:
+    """Tell whether no dynamic linker loads an ELF program of 64 bits, little-endian."""
     with open(executable, "rb") as file:
-        return any(segment.kind == ELF_INTERPRETER for segment in _segments(file))
+        return all(segment.kind != ELF_INTERPRETER for segment in _segments(file))
 
 
 def _sanitizer(executable: Path) -> str | None:

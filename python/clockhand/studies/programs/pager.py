@@ -4,8 +4,12 @@ import os
 from pathlib import Path
 
 from clockhand import _engine
+from clockhand.capture.programs import Program
+from clockhand.studies.programs.machine import is_static
 from clockhand.studies.programs.options import PAGE_BYTES, ProgramSettings
 from clockhand.studies.programs.plan import Planned
+from clockhand.study.errors import ClockhandError
+from clockhand.study.records import Fields
 
 
 def started_pager(
@@ -53,6 +57,33 @@ def preloading(pager: _engine.Pager) -> dict[str, str]:
     if own:
         variables["LD_PRELOAD"] += f":{own}"
     return variables
+
+
+def paging(pager: _engine.Pager, program: Program) -> Fields:
+    """Return the options of :func:`.run_program` that make a program paged.
+
+    The library is executed in the place of one that is linked statically.
+
+    Raises:
+        ClockhandError: the library of such a program may not be executed.
+    """
+    variables = preloading(pager)
+    executed = None
+    if is_static(program.executable):
+        executed = dict(pager.environment())["LD_PRELOAD"]
+        if not os.access(executed, os.X_OK):
+            raise ClockhandError(
+                f"{program.path}: it is linked statically, and {executed}, which is executed in "
+                "its place, may not be",
+                f"run `chmod +x {executed}`",
+            )
+        variables["CLOCKHAND_STATIC"] = os.path.realpath(program.executable)
+        variables["CLOCKHAND_LD_PRELOAD"] = variables.pop("LD_PRELOAD")
+    return {
+        "environment": variables,
+        "executed": executed,
+        "inherited": [pager.inherited_socket()],
+    }
 
 
 def swap_notes(pager: _engine.Pager) -> list[str]:

@@ -13,7 +13,7 @@ from clockhand.studies.programs.findings import device_reads, unpaged
 from clockhand.studies.programs.kernel_swap import remove_leftover_swap
 from clockhand.studies.programs.machine import check_limits, check_machine, pageable
 from clockhand.studies.programs.options import OPTIONS, ProgramSettings
-from clockhand.studies.programs.pager import preloading, started_pager, swap_notes
+from clockhand.studies.programs.pager import paging, started_pager, swap_notes
 from clockhand.studies.programs.plan import Planned
 from clockhand.studies.programs.replay import replayed
 from clockhand.studies.programs.result import PagedRun
@@ -87,9 +87,8 @@ def run(
             samples = Samples(pager, watch)
             ended = run_program(
                 program.command,
-                environment=preloading(pager),
-                inherited=[pager.inherited_socket()],
                 look=samples.look,
+                **paging(pager, program),
             )
             statistics = pager.finish()
         samples.take(ended.seconds, statistics)

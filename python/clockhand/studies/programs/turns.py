@@ -17,7 +17,7 @@ from clockhand.studies.programs.memory_group import (
 )
 from clockhand.studies.programs.options import PAGE_BYTES, ProgramSettings
 from clockhand.studies.programs.outside_memory import OutsideMemory, library_memory
-from clockhand.studies.programs.pager import preloading, started_pager, swap_notes
+from clockhand.studies.programs.pager import paging, started_pager, swap_notes
 from clockhand.studies.programs.plan import Planned
 from clockhand.studies.programs.rows import failures, process_rows
 from clockhand.studies.programs.samples import COUNTS, Live, Moments, Samples, opened
@@ -133,10 +133,9 @@ class Turns:
 
             ended, common = self._run_once(
                 is_shown=not self.rows,
-                environment=preloading(pager),
-                inherited=[pager.inherited_socket()],
                 before=before,
                 look=look,
+                **paging(pager, self._program),
             )
             statistics = pager.finish()
         if outside is not None:

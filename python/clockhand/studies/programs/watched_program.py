@@ -35,6 +35,7 @@ def run_program(
     command: Sequence[str],
     *,
     environment: Mapping[str, str] | None = None,
+    executed: str | None = None,
     inherited: Sequence[int] = (),
     before: Callable[[], None] | None = None,
     standard_input: IO[bytes] | None = None,
@@ -47,6 +48,8 @@ def run_program(
         command: The program and its arguments.
 
         environment: Variables that it has besides ours.
+
+        executed: What is executed in the program's place, with its arguments.
 
         inherited: Descriptors that it has under the same numbers, besides the standard streams.
 
@@ -67,6 +70,7 @@ def run_program(
         try:
             process = subprocess.Popen(
                 command,
+                executable=executed,
                 env={**os.environ, **(environment or {})},
                 stdin=standard_input,
                 stdout=None if take_output is None else subprocess.PIPE,
