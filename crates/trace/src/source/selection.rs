@@ -226,6 +226,10 @@ impl<R: Reader + ?Sized> Reader for Box<R> {
         (**self).holds_events()
     }
 
+    fn is_quick(&self) -> bool {
+        (**self).is_quick()
+    }
+
     fn report(&self) -> &ReadReport {
         (**self).report()
     }
@@ -235,6 +239,17 @@ impl<R: Reader + ?Sized> Reader for Box<R> {
 mod tests {
     use super::*;
     use crate::reader::{OpenOptions, TraceReader};
+
+    #[test]
+    fn a_reader_in_a_box_is_as_quick_as_it_is() {
+        let format = Some("oracle-general".to_owned());
+        let options = OpenOptions { format, assume_reads: true, ..OpenOptions::default() };
+        let quick = TraceReader::from_bytes("two", vec![1; 48], &options).unwrap();
+        assert!(quick.is_quick());
+        let boxed: Box<dyn Reader> = Box::new(quick);
+        assert!(Reader::is_quick(&boxed));
+        assert!(!Reader::is_quick(&(Box::new(trace()) as Box<dyn Reader>)));
+    }
 
     /// Ten requests of streams 0 to 4 in turn; every third writes; the address is the position.
     fn trace() -> TraceReader {
