@@ -4,7 +4,7 @@
 //! shows in no byte.
 
 use std::fmt::Write as _;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ trait Layout {
             into.push_str(if number < 0.0 { "-" } else { "" });
             into.push_str(Self::INFINITY);
         } else if size == 0.0 || (1e-4..1e16).contains(&size) {
-            let _ = write!(into, "{number:?}");
+            into.push_str(zmij::Buffer::new().format_finite(number));
         } else if (Self::LEAST_PLAIN..1e-4).contains(&size) {
             let _ = write!(into, "{number}");
         } else {
@@ -153,44 +153,68 @@ impl Layout for Csv {
     }
 }
 
-/// The texts of a column in some rows.
+/// The values of a column in some rows that differ, as far as is known.
 enum Texts<'a> {
     Whole(&'a [u64]),
     Decimal(&'a [f64]),
     Each(ArrayRef),
-    Same(String),
 }
 
-impl<'a> Texts<'a> {
-    fn of<L: Layout>(
-        values: &'a Values<'_>,
-        kind: &DataType,
-        rows: Range<usize>,
-    ) -> PyResult<Self> {
-        Ok(match values {
-            Values::Whole(values) => Texts::Whole(&values.as_slice()?[rows]),
-            Values::Decimal(values) => Texts::Decimal(&values.as_slice()?[rows]),
-            Values::Each(_) => Texts::Each(values.part(kind, rows)?),
-            Values::Same(values) => {
-                let mut text = String::new();
-                push::<L>(&mut text, values, 0);
-                Texts::Same(text)
-            }
-        })
-    }
-
+impl Texts<'_> {
+    #[inline]
     fn push<L: Layout>(&self, into: &mut String, row: usize) {
         match self {
-            Texts::Whole(values) => {
-                let _ = write!(into, "{}", values[row]);
-            }
+            Texts::Whole(values) => push_whole(into, values[row]),
             // NaN in an array stands for no value.
             Texts::Decimal(values) if values[row].is_nan() => into.push_str(L::NULL),
             Texts::Decimal(values) => L::push_number(into, values[row]),
             Texts::Each(values) => push::<L>(into, values, row),
-            Texts::Same(text) => into.push_str(text),
         }
     }
+}
+
+/// Some rows: what stands before the values of each column that differ, and behind the last one. It holds the values that
+/// are the same in all rows, with their names.
+struct Pieces<'a> {
+    columns: Vec<(String, Texts<'a>)>,
+    last: String,
+}
+
+impl<'a> Pieces<'a> {
+    fn of<L: Layout>(
+        columns: &'a [Values<'_>],
+        fields: &[Arc<Field>],
+        rows: &Range<usize>,
+    ) -> PyResult<Self> {
+        let (mut pieces, mut text) = (Vec::new(), String::new());
+        for ((values, field), before) in columns.iter().zip(fields).zip(L::before(fields)) {
+            text.push_str(&before);
+            let texts = match values {
+                Values::Whole(values) => Texts::Whole(&values.as_slice()?[rows.clone()]),
+                Values::Decimal(values) => Texts::Decimal(&values.as_slice()?[rows.clone()]),
+                Values::Each(_) => Texts::Each(values.part(field.data_type(), rows.clone())?),
+                Values::Same(values) => {
+                    push::<L>(&mut text, values, 0);
+                    continue;
+                }
+            };
+            pieces.push((std::mem::take(&mut text), texts));
+        }
+        Ok(Pieces { columns: pieces, last: text + L::AFTER_ROW })
+    }
+
+    fn push_row<L: Layout>(&self, into: &mut String, row: usize) {
+        for (before, texts) in &self.columns {
+            into.push_str(before);
+            texts.push::<L>(into, row);
+        }
+        into.push_str(&self.last);
+    }
+}
+
+#[inline]
+fn push_whole(into: &mut String, number: u64) {
+    into.push_str(itoa::Buffer::new().format(number));
 }
 
 fn push<L: Layout>(into: &mut String, values: &ArrayRef, row: usize) {
@@ -198,9 +222,7 @@ fn push<L: Layout>(into: &mut String, values: &ArrayRef, row: usize) {
         return into.push_str(L::NULL);
     }
     match values.data_type() {
-        DataType::UInt64 => {
-            let _ = write!(into, "{}", values.as_primitive::<UInt64Type>().value(row));
-        }
+        DataType::UInt64 => push_whole(into, values.as_primitive::<UInt64Type>().value(row)),
         DataType::Float64 => {
             L::push_number(into, values.as_primitive::<Float64Type>().value(row));
         }
@@ -219,34 +241,27 @@ fn write_text<L: Layout>(
 ) -> PyResult<()> {
     let fields: Vec<Arc<Field>> =
         kinds.into_iter().map(|kind| field(kind).map(Arc::new)).collect::<Result<_, _>>()?;
-    let mut output = BufWriter::with_capacity(BUFFER_BYTES, Output(file));
-    output.write_all(L::head(&fields).as_bytes())?;
-    let before = L::before(&fields);
+    let (mut output, mut text) = (Output(file), L::head(&fields));
     let mut has_rows = false;
-    let mut text = String::new();
     for part in parts {
         let (columns, rows) = columns_of(&part, &fields)?;
         for first in (0..rows).step_by(BATCH_ROWS) {
             py.check_signals()?;
             let range = first..rows.min(first + BATCH_ROWS);
-            let named = columns.iter().zip(&fields);
-            let texts = named
-                .map(|(values, field)| Texts::of::<L>(values, field.data_type(), range.clone()));
-            let texts: Vec<_> = texts.collect::<Result<_, _>>()?;
+            let pieces = Pieces::of::<L>(&columns, &fields, &range)?;
             for row in 0..range.len() {
-                text.clear();
                 text.push_str(L::before_row(!has_rows));
                 has_rows = true;
-                for (before, texts) in before.iter().zip(&texts) {
-                    text.push_str(before);
-                    texts.push::<L>(&mut text, row);
+                pieces.push_row::<L>(&mut text, row);
+                if text.len() >= BUFFER_BYTES {
+                    output.write_all(text.as_bytes())?;
+                    text.clear();
                 }
-                text.push_str(L::AFTER_ROW);
-                output.write_all(text.as_bytes())?;
             }
         }
     }
-    output.write_all(L::tail(has_rows).as_bytes())?;
+    text.push_str(L::tail(has_rows));
+    output.write_all(text.as_bytes())?;
     output.flush()?;
     Ok(())
 }
