@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
 
 use crate::errors::exception;
-use crate::run::{Answer, Question, resolved, trace_facts};
+use crate::run::{Answer, Nothing, Question, resolved};
 use crate::simulation::{DeviceFacts, device_facts, policy_facts};
 
 impl Question for FileCacheOptions {
@@ -58,7 +58,7 @@ impl Question for FileCacheOptions {
             Ok(device_facts(name, device, &device.page_cost(block_bytes)?))
         };
         Ok(Answer {
-            traces: trace_facts(&outcome.traces),
+            traces: outcome.traces,
             devices: experiment
                 .devices
                 .iter()
@@ -69,6 +69,7 @@ impl Question for FileCacheOptions {
             resolved: resolved(outcome.rows.iter().map(|row| (&row.policy, &row.policy_resolved))),
             rows: outcome.rows,
             intervals: outcome.intervals,
+            beside: Nothing {},
         })
     }
 }

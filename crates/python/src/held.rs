@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use clockhand_sim::{
-    HeldTrace as Held, HeldTraces as AllHeld, PagesOptions, Reading, parse_page_bytes,
+    HeldTrace as Held, HeldTraces as AllHeld, PagesOptions, ReadTrace, Reading, parse_page_bytes,
 };
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
 use serde::Serialize;
 
 use crate::errors::exception;
-use crate::simulation::TraceFacts;
 use crate::supervision::supervised;
 use crate::trace::TraceSource;
 
@@ -18,7 +17,7 @@ use crate::trace::TraceSource;
 struct HeldFacts {
     page_bytes: u64,
     #[serde(flatten)]
-    trace: TraceFacts,
+    trace: ReadTrace,
 }
 
 /// A trace that was read once for the cells of some settings.
@@ -40,7 +39,7 @@ impl HeldTrace {
         let (held, is_sampled) = (Arc::clone(&self.0), options.sample.is_some());
         let trace =
             supervised(py, watch, move |progress| held.trace(page_bytes, is_sampled, progress))?;
-        Ok(pythonize(py, &HeldFacts { page_bytes, trace: TraceFacts::from(&trace) })?)
+        Ok(pythonize(py, &HeldFacts { page_bytes, trace })?)
     }
 }
 

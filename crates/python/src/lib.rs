@@ -5,6 +5,7 @@
 
 mod catalogs;
 mod conformance;
+mod drives;
 mod errors;
 mod filecache;
 mod held;
@@ -41,6 +42,8 @@ mod _engine {
     #[pymodule_export]
     use crate::conformance::check_policy;
     #[pymodule_export]
+    use crate::drives::{ssd_facts, ssd_page, ssds, write_buffer_page, write_buffers};
+    #[pymodule_export]
     use crate::filecache::{admissions, break_even, readings};
     #[pymodule_export]
     use crate::held::{HeldTrace, HeldTraces};
@@ -60,8 +63,6 @@ mod _engine {
     use crate::serve::BlockServer;
     #[pymodule_export]
     use crate::simulation::{io_times_us, parse_bytes, parse_page_bytes};
-    #[pymodule_export]
-    use crate::ssd::{ssd_facts, ssd_page, ssds, write_buffer_page, write_buffers};
     #[pymodule_export]
     use crate::table::write_parquet;
     #[pymodule_export]

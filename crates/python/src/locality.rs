@@ -11,7 +11,7 @@ use pythonize::{depythonize, pythonize};
 use serde::Serialize;
 
 use crate::errors::exception;
-use crate::simulation::{TraceFacts, device_facts};
+use crate::simulation::device_facts;
 use crate::supervision::supervised;
 use crate::trace::TraceSource;
 
@@ -209,7 +209,7 @@ pub(crate) fn locality<'py>(
     });
     let whole = analysed.whole.map(|whole| whole_trace(py, whole, wanted)).transpose()?;
     let columns = Columns::new(py)
-        .other("trace", pythonize(py, &TraceFacts::from(&analysed.trace))?)?
+        .other("trace", pythonize(py, &analysed.trace)?)?
         .other("device", pythonize(py, &device_facts(&device, &analysed.device, cost))?)?
         .other("sampling", pythonize(py, &sampling)?)?
         .other("thinning", pythonize(py, &thinning)?)?
@@ -246,7 +246,7 @@ pub(crate) fn predict_window<'py>(
     let probabilities = found.future_reference_probability.iter();
     let probabilities = probabilities.map(|share| share.unwrap_or(f64::NAN)).collect();
     let columns = Columns::new(py)
-        .other("trace", pythonize(py, &TraceFacts::from(&found.trace))?)?
+        .other("trace", pythonize(py, &found.trace)?)?
         .other("device", pythonize(py, &device_facts(&device, &found.device, &found.page_cost))?)?
         .other("frames", found.frames)?
         .other("predicted_window", found.predicted_window)?

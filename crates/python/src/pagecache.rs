@@ -7,7 +7,7 @@ use clockhand_sim::{
     Rows, Selection, SimError, TraceInput, check_pagecache, run_pagecache_cells,
 };
 
-use crate::run::{Answer, Question, resolved, trace_facts};
+use crate::run::{Answer, Nothing, Question, resolved};
 use crate::simulation::{DeviceFacts, device_facts, policy_facts};
 
 impl Question for PageCacheSettings {
@@ -54,12 +54,13 @@ impl Question for PageCacheSettings {
             devices.push(device_facts(of_files, &outcome.file_device, &outcome.file_page_cost));
         }
         Ok(Answer {
-            traces: trace_facts(&outcome.traces),
+            traces: outcome.traces,
             devices,
             policies: experiment.policies.iter().map(policy_facts).collect(),
             resolved: resolved(outcome.rows.iter().map(|row| (&row.policy, &row.policy_resolved))),
             rows: outcome.rows,
             intervals: outcome.intervals,
+            beside: Nothing {},
         })
     }
 }

@@ -15,20 +15,49 @@ use serde::de::DeserializeOwned;
 
 use crate::errors::{ClockhandError, exception};
 use crate::held::HeldTrace;
-use crate::simulation::{DeviceFacts, PolicyFacts, TraceFacts};
+use crate::simulation::{DeviceFacts, PolicyFacts};
 use crate::supervision::supervised_rows;
 use crate::trace::TraceSource;
 
+/// No more than rows.
+#[derive(Default, Serialize)]
+pub(crate) struct Nothing {}
+
 /// What most studies answer.
 #[derive(Serialize)]
-pub(crate) struct Answer<R, D> {
+pub(crate) struct Answer<R, D, B = Nothing> {
     pub(crate) rows: Vec<R>,
     /// The rows of the cells' intervals, if they are asked for.
     pub(crate) intervals: Vec<R>,
-    pub(crate) traces: Vec<TraceFacts>,
+    pub(crate) traces: Vec<ReadTrace>,
     pub(crate) devices: Vec<D>,
     pub(crate) policies: Vec<PolicyFacts>,
     pub(crate) resolved: Resolved,
+    /// What stands beside the rows.
+    #[serde(flatten)]
+    pub(crate) beside: B,
+}
+
+/// The result of a study for Python.
+pub(crate) trait Answered: Serialize + Send + 'static {
+    /// Forgets the rows and what stands beside them: who is told of cells as they are finished has them.
+    fn forget_rows(&mut self);
+
+    /// A failure beside an answer.
+    fn failure(&self) -> Option<String> {
+        None
+    }
+}
+
+impl<R, D, B> Answered for Answer<R, D, B>
+where
+    R: Serialize + Send + 'static,
+    D: Serialize + Send + 'static,
+    B: Serialize + Default + Send + 'static,
+{
+    fn forget_rows(&mut self) {
+        (self.rows, self.intervals, self.beside) = (Vec::new(), Vec::new(), B::default());
+    }
 }
 
 /// From each contender's name as written to its full name with every default, from the first of its
@@ -45,24 +74,14 @@ pub(crate) fn resolved<'a>(rows: impl Iterator<Item = (&'a String, &'a String)>)
     found
 }
 
-pub(crate) fn trace_facts(traces: &[ReadTrace]) -> Vec<TraceFacts> {
-    traces.iter().map(TraceFacts::from).collect()
-}
-
 /// The cells of a study, and what is known of its device and policies before a trace is read.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(crate) struct Planned {
     pub(crate) cells: Vec<PlannedCell>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) device: Option<DeviceFacts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) policies: Option<Vec<PolicyFacts>>,
-}
-
-impl From<Vec<PlannedCell>> for Planned {
-    fn from(cells: Vec<PlannedCell>) -> Self {
-        Planned { cells, device: None, policies: None }
-    }
 }
 
 /// A study, as its options ask for it.
@@ -73,7 +92,7 @@ pub(crate) trait Question: DeserializeOwned + Send + 'static {
     type Finished;
     type Row: Serialize + Send + 'static;
     type Outcome;
-    type Answer: Serialize + Send + 'static;
+    type Answer: Answered;
 
     fn experiment(
         &self,
@@ -90,7 +109,8 @@ pub(crate) trait Question: DeserializeOwned + Send + 'static {
         given: &Given,
         _footprint_pages: Option<u32>,
     ) -> Result<Planned, SimError> {
-        Ok(Grid::of(Self::STUDY)?.plan(given, experiment)?.into())
+        let cells = Grid::of(Self::STUDY)?.plan(given, experiment)?;
+        Ok(Planned { cells, ..Planned::default() })
     }
 
     /// The pages of the trace that is held, for studies whose cells depend on them.
@@ -115,11 +135,6 @@ pub(crate) trait Question: DeserializeOwned + Send + 'static {
         experiment: &Self::Experiment,
         outcome: Self::Outcome,
     ) -> Result<Self::Answer, SimError>;
-
-    /// A failure beside an answer.
-    fn failure(_: &Self::Answer) -> Option<String> {
-        None
-    }
 }
 
 /// Does `$work` with the options of a study in the place of `$Options`.
@@ -160,7 +175,10 @@ pub(crate) fn plan<'py>(
     }, else {
         let grid = Grid::of(study).map_err(exception)?;
         let options: LocalityOptions = depythonize(&options)?;
-        options.check().and_then(|()| Ok(grid.plan(&given, &OneCell)?.into()))
+        options.check().and_then(|()| {
+            let cells = grid.plan(&given, &OneCell)?;
+            Ok(Planned { cells, ..Planned::default() })
+        })
     });
     Ok(pythonize(py, &planned.map_err(exception)?)?)
 }
@@ -194,7 +212,7 @@ pub(crate) fn grids(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 
 /// Runs a study; a dictionary of rows and of facts about traces, devices and what is compared. With `cells`, runs only
 /// those with these keys, and with `held`, on a trace that is held. Calls `on_rows` now and then with pairs of a finished
-/// cell's key and one of its rows.
+/// cell's key and one of its rows; the dictionary has no rows then.
 #[pyfunction]
 #[pyo3(signature = (study, traces, options, *, jobs, watch=None, cells=None, on_rows=None, held=None))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
@@ -235,8 +253,8 @@ impl<'py> Asking<'py> {
         let options: Q = depythonize(&self.options)?;
         let experiment = options.experiment(self.traces, self.jobs).map_err(exception)?;
         let held = self.held;
-        let is_told = self.cells.is_some() || self.on_rows.is_some();
-        let keys = match is_told {
+        let is_told = self.on_rows.is_some();
+        let keys = match is_told || self.cells.is_some() {
             true => keys_of::<Q>(&experiment, &depythonize(&self.options)?, held.as_deref()),
             false => Ok(Vec::new()),
         };
@@ -248,9 +266,13 @@ impl<'py> Asking<'py> {
             let on_finished = |position, cell: &Q::Finished| on_rows(position, Q::rows(cell));
             let selection = Selection { cells: chosen.as_deref(), on_finished: &on_finished };
             let outcome = Q::run(&experiment, held.as_deref(), &selection, progress)?;
-            options.answer(&experiment, outcome)
+            let mut answer = options.answer(&experiment, outcome)?;
+            if is_told {
+                answer.forget_rows();
+            }
+            Ok::<_, SimError>(answer)
         })?;
-        match Q::failure(&answer) {
+        match answer.failure() {
             Some(failure) => Err(ClockhandError::new_err(failure)),
             None => Ok(pythonize(py, &answer)?),
         }

@@ -5,40 +5,13 @@ use std::sync::Arc;
 use clockhand_device::{Device, PageCost};
 use clockhand_sim::{
     Contestant, Experiment, FinishedCell, GaugeSample, Given, HeldTrace, Outcome, PagesOptions,
-    Progress, ReadTrace, Row, Selection, SimError, TraceInput, plan_cells, simulate_cells,
+    Progress, Row, Selection, SimError, TraceInput, plan_cells, simulate_cells,
 };
 use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::errors::exception;
-use crate::run::{Planned, Question, Resolved, resolved, trace_facts};
-use crate::trace::ReadFacts;
-
-#[derive(Serialize)]
-pub(crate) struct TraceFacts {
-    name: String,
-    #[serde(flatten)]
-    read: ReadFacts,
-    references: u64,
-    read_references: u64,
-    write_references: u64,
-    footprint_pages: u32,
-    dirty_footprint_pages: u32,
-}
-
-impl From<&ReadTrace> for TraceFacts {
-    fn from(trace: &ReadTrace) -> Self {
-        TraceFacts {
-            name: trace.name.clone(),
-            read: ReadFacts::from(&trace.report),
-            references: trace.references,
-            read_references: trace.read_references,
-            write_references: trace.write_references,
-            footprint_pages: trace.footprint_pages,
-            dirty_footprint_pages: trace.dirty_footprint_pages,
-        }
-    }
-}
+use crate::run::{Answer, Planned, Question, resolved};
 
 #[derive(Serialize)]
 pub(crate) struct DeviceFacts {
@@ -84,7 +57,7 @@ pub(crate) fn policy_facts(contestant: &Contestant) -> PolicyFacts {
 
 /// Samples as columns; `row` is the position of the row that a sample belongs to.
 #[derive(Default, Serialize)]
-struct GaugeColumns {
+pub(crate) struct GaugeColumns {
     row: Vec<usize>,
     fault: Vec<u64>,
     hand_movements: Vec<u64>,
@@ -92,8 +65,8 @@ struct GaugeColumns {
     value: Vec<f64>,
 }
 
-impl From<&[(usize, GaugeSample)]> for GaugeColumns {
-    fn from(samples: &[(usize, GaugeSample)]) -> Self {
+impl GaugeColumns {
+    fn of(samples: &[(usize, GaugeSample)]) -> Self {
         let mut columns = GaugeColumns::default();
         for &(row, GaugeSample { fault, hand_movements, gauge, value }) in samples {
             columns.row.push(row);
@@ -106,15 +79,10 @@ impl From<&[(usize, GaugeSample)]> for GaugeColumns {
     }
 }
 
-#[derive(Serialize)]
-pub(crate) struct SimulationFacts {
-    rows: Vec<Row>,
-    intervals: Vec<Row>,
+/// What stands beside the rows.
+#[derive(Default, Serialize)]
+pub(crate) struct Gauges {
     gauges: GaugeColumns,
-    traces: Vec<TraceFacts>,
-    devices: [DeviceFacts; 1],
-    policies: Vec<PolicyFacts>,
-    resolved: Resolved,
 }
 
 /// Bytes of a page, from text such as `4KiB`.
@@ -148,7 +116,7 @@ impl Question for PagesOptions {
     type Finished = FinishedCell;
     type Row = Row;
     type Outcome = Outcome;
-    type Answer = SimulationFacts;
+    type Answer = Answer<Row, DeviceFacts, Gauges>;
 
     fn experiment(
         &self,
@@ -199,19 +167,15 @@ impl Question for PagesOptions {
         cell.rows.clone().into_all()
     }
 
-    fn answer(
-        &self,
-        experiment: &Experiment,
-        outcome: Outcome,
-    ) -> Result<SimulationFacts, SimError> {
-        Ok(SimulationFacts {
-            traces: trace_facts(&outcome.traces),
-            devices: [device_facts(&experiment.device, &outcome.device, &outcome.page_cost)],
+    fn answer(&self, experiment: &Experiment, outcome: Outcome) -> Result<Self::Answer, SimError> {
+        Ok(Answer {
+            traces: outcome.traces,
+            devices: vec![device_facts(&experiment.device, &outcome.device, &outcome.page_cost)],
             policies: experiment.policies.iter().map(policy_facts).collect(),
-            gauges: GaugeColumns::from(outcome.gauges.as_slice()),
             resolved: resolved(outcome.rows.iter().map(|row| (&row.policy, &row.policy_resolved))),
             rows: outcome.rows,
             intervals: outcome.intervals,
+            beside: Gauges { gauges: GaugeColumns::of(&outcome.gauges) },
         })
     }
 }

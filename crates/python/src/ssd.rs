@@ -1,69 +1,19 @@
-//! `ssd`: write buffers on flash drives, as rows and facts; and what buffers and drives there are.
+//! `ssd`: write buffers on flash drives, as rows and facts.
 
 use std::sync::Arc;
 
+use clockhand_device::Ssd;
 use clockhand_device::flash::{Capacity, Preconditioned};
-use clockhand_device::{Ssd, built_in_ssds};
-use clockhand_policy::buffer::catalog::{BUFFERS, BufferEntry, BufferSpec};
+use clockhand_policy::buffer::catalog::BufferSpec;
 use clockhand_sim::{
-    HeldTrace, Progress, Selection, SimError, SsdCell, SsdExperiment, SsdOptions, SsdOutcome,
-    SsdRow, TimeDetail, TraceInput, Waits, check_ssd, parse_buffer, run_ssd_cells,
+    HeldTrace, Progress, ReadTrace, Selection, SimError, SsdCell, SsdExperiment, SsdOptions,
+    SsdOutcome, SsdRow, TimeDetail, TraceInput, Waits, check_ssd, run_ssd_cells,
 };
-use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyDict};
-use pythonize::pythonize;
 use serde::{Serialize, Serializer};
 
-use crate::catalogs::{NamedFacts, PolicyFacts as CatalogFacts, described};
-use crate::errors::exception;
 use crate::latencies::write_latencies;
-use crate::run::{Question, Resolved, resolved, trace_facts};
-use crate::simulation::{PolicyFacts, TraceFacts};
-
-/// All write buffers, as dictionaries.
-#[pyfunction]
-pub(crate) fn write_buffers(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let kind = |entry: &BufferEntry| match (entry.is_hybrid, entry.is_offline) {
-        (true, _) => "write buffer, DRAM and NVM",
-        (_, true) => "write buffer, offline",
-        _ => "write buffer",
-    };
-    let facts: Vec<CatalogFacts> =
-        BUFFERS.iter().map(|entry| described(entry.description, kind(entry).to_owned())).collect();
-    Ok(pythonize(py, &facts)?)
-}
-
-/// The documentation page of a write buffer, in Markdown.
-#[pyfunction]
-pub(crate) fn write_buffer_page(name: &str) -> PyResult<String> {
-    Ok(parse_buffer(name).map_err(exception)?.entry().page())
-}
-
-/// All built-in drives, as dictionaries.
-#[pyfunction]
-pub(crate) fn ssds(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let named = |ssd: clockhand_device::BuiltIn| NamedFacts {
-        name: ssd.name,
-        summary: ssd.summary,
-        source: Some(ssd.source),
-    };
-    let facts: Vec<_> = built_in_ssds().into_iter().map(named).collect();
-    Ok(pythonize(py, &facts)?)
-}
-
-/// The page of a drive, built-in or from a file.
-#[pyfunction]
-pub(crate) fn ssd_page(ssd: &str) -> PyResult<String> {
-    let ssd = Ssd::named_or_file(ssd).map_err(exception)?;
-    Ok(ssd.description())
-}
-
-/// The facts of a drive's page, by name.
-#[pyfunction]
-pub(crate) fn ssd_facts<'py>(py: Python<'py>, ssd: &str) -> PyResult<Bound<'py, PyDict>> {
-    let ssd = Ssd::named_or_file(ssd).map_err(exception)?;
-    ssd.facts().into_py_dict(py)
-}
+use crate::run::{Answered, Question, Resolved, resolved};
+use crate::simulation::PolicyFacts;
 
 #[derive(Serialize)]
 struct AgedFacts {
@@ -269,13 +219,24 @@ pub(crate) struct SsdResult {
     wear: WearColumns,
     #[serde(flatten)]
     detail: DetailColumns,
-    traces: Vec<TraceFacts>,
+    traces: Vec<ReadTrace>,
     ssds: Vec<SsdFacts>,
     buffers: Vec<PolicyFacts>,
     resolved: Resolved,
     /// The error if the latencies could not be written.
     #[serde(skip)]
     written: Result<(), String>,
+}
+
+impl Answered for SsdResult {
+    fn forget_rows(&mut self) {
+        (self.rows, self.intervals) = (Vec::new(), Vec::new());
+        (self.wear, self.detail) = (WearColumns::default(), DetailColumns::default());
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.written.clone().err()
+    }
 }
 
 fn buffer_facts(spec: &BufferSpec) -> PolicyFacts {
@@ -384,15 +345,11 @@ impl Question for SsdOptions {
             intervals: intervals.into_iter().flatten().collect(),
             wear,
             detail,
-            traces: trace_facts(&outcome.traces),
+            traces: outcome.traces,
             ssds: drives.map(|(written, (ssd, done))| drive_facts(written, ssd, done)).collect(),
             buffers: experiment.buffers.iter().map(buffer_facts).collect(),
             resolved,
             written,
         })
-    }
-
-    fn failure(answer: &SsdResult) -> Option<String> {
-        answer.written.clone().err()
     }
 }

@@ -14,8 +14,8 @@ use serde::Serialize;
 
 use crate::catalogs::{NamedFacts, described};
 use crate::errors::exception;
-use crate::run::{Question, Resolved, resolved, trace_facts};
-use crate::simulation::{PolicyFacts, TraceFacts};
+use crate::run::{Answer, Question, resolved};
+use crate::simulation::PolicyFacts;
 
 /// A profile of tiers, or the storage below: where the numbers come from.
 #[derive(Serialize)]
@@ -55,57 +55,28 @@ impl SourceFacts {
     }
 }
 
-/// What happened over time, in columns that a dataset keeps beside those of a row.
-#[derive(Serialize)]
-pub(crate) struct Course {
-    course_references: Vec<u64>,
-    course_fast_hits: Vec<u64>,
-    course_promotions: Vec<u64>,
-    course_demotions: Vec<u64>,
-    course_group_pages: Vec<u64>,
-    course_fast_pages: Vec<Option<u64>>,
-}
-
-impl From<TierCourse> for Course {
-    fn from(course: TierCourse) -> Self {
-        Course {
-            course_references: course.references,
-            course_fast_hits: course.fast_hits,
-            course_promotions: course.promotions,
-            course_demotions: course.demotions,
-            course_group_pages: course.group_pages,
-            course_fast_pages: course.fast_pages,
-        }
-    }
-}
-
 /// A row with what happened over time.
 #[derive(Serialize)]
 pub(crate) struct CoursedRow {
     #[serde(flatten)]
     row: TierRow,
     #[serde(flatten)]
-    course: Course,
+    course: TierCourse,
+}
+
+/// What stands beside the rows.
+#[derive(Default, Serialize)]
+pub(crate) struct Courses {
+    courses: Vec<TierCourse>,
 }
 
 impl CoursedRow {
     /// The row of a cell, and those of its intervals, which have no course.
     fn of_cell(cell: TierResult) -> Vec<Self> {
-        let row = CoursedRow { row: cell.row, course: cell.course.into() };
-        let of_interval = |row| CoursedRow { row, course: TierCourse::default().into() };
+        let row = CoursedRow { row: cell.row, course: cell.course };
+        let of_interval = |row| CoursedRow { row, course: TierCourse::default() };
         std::iter::once(row).chain(cell.intervals.into_iter().map(of_interval)).collect()
     }
-}
-
-#[derive(Serialize)]
-pub(crate) struct TierFacts {
-    rows: Vec<TierRow>,
-    intervals: Vec<TierRow>,
-    courses: Vec<Course>,
-    traces: Vec<TraceFacts>,
-    devices: Vec<SourceFacts>,
-    policies: Vec<PolicyFacts>,
-    resolved: Resolved,
 }
 
 fn policy_facts(contender: &Contender) -> PolicyFacts {
@@ -129,7 +100,7 @@ impl Question for TierOptions {
     type Finished = TierResult;
     type Row = CoursedRow;
     type Outcome = TierOutcome;
-    type Answer = TierFacts;
+    type Answer = Answer<TierRow, SourceFacts, Courses>;
 
     fn experiment(
         &self,
@@ -160,17 +131,17 @@ impl Question for TierOptions {
         &self,
         experiment: &TierExperiment,
         outcome: TierOutcome,
-    ) -> Result<TierFacts, SimError> {
+    ) -> Result<Self::Answer, SimError> {
         let storage = SourceFacts::of_storage(&experiment.storage, &outcome.storage);
         let (mut rows, mut intervals, mut courses) = (Vec::new(), Vec::new(), Vec::new());
         for cell in outcome.cells {
             rows.push(cell.row);
             intervals.extend(cell.intervals);
-            courses.push(cell.course.into());
+            courses.push(cell.course);
         }
-        Ok(TierFacts {
-            courses,
-            traces: trace_facts(&outcome.traces),
+        Ok(Answer {
+            beside: Courses { courses },
+            traces: outcome.traces,
             devices: outcome.tiers.iter().map(SourceFacts::of_tiers).chain([storage]).collect(),
             policies: experiment.policies.iter().map(policy_facts).collect(),
             resolved: resolved(rows.iter().map(|row| (&row.policy, &row.policy_resolved))),

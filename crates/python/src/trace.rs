@@ -6,15 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use clockhand_sim::{ReadingOptions, SimError};
 use clockhand_trace::{
-    AnonymousPages, CapturedStream, ClassCounts, Classes, Convention, Conversion, CpuCacheConfig,
-    Format, JoinOrder, ObjectKind, Op, OpenOptions, Overrides, ReadReport, Recipe, RecordClass,
-    Request, RequestTable, Selection, StreamCounts, StreamEnd, TraceError, TraceInfo, TraceInput,
-    View, bytes_with_unit, convert, find_format,
+    Classes, Convention, Conversion, CpuCacheConfig, JoinOrder, OpenOptions, Overrides, Recipe,
+    RequestTable, Selection, TraceError, TraceInput, View, bytes_with_unit, convert,
 };
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
-use serde::Serialize;
 
 use crate::errors::exception;
 use crate::supervision::supervised;
@@ -175,176 +172,6 @@ fn classes(view: Option<&str>, fetches: Option<bool>) -> Result<Classes, SimErro
     Ok(Classes::Viewed(View { convention, fetches: fetches.unwrap_or(true) }))
 }
 
-/// What a reader met, for `trace info` and for the facts of a report.
-#[derive(Serialize)]
-pub(crate) struct ReadFacts {
-    format: &'static str,
-    compression: Option<&'static str>,
-    sha256: Option<String>,
-    stored_bytes: Option<u64>,
-    records: u64,
-    requests: u64,
-    skipped_records: u64,
-    first_skipped: Vec<String>,
-    zero_size_requests: u64,
-    left_out_requests: u64,
-    assumed_reads: u64,
-    notes: Vec<String>,
-    labels: Vec<(String, String)>,
-    view: Option<&'static str>,
-    classes: Option<ByLetter>,
-}
-
-/// Records of each class, by its letter.
-#[derive(Serialize)]
-#[serde(rename_all = "UPPERCASE")]
-struct ByLetter {
-    i: u64,
-    r: u64,
-    a: u64,
-    w: u64,
-}
-
-impl From<ClassCounts> for ByLetter {
-    fn from(counts: ClassCounts) -> Self {
-        let [i, r, a, w] = RecordClass::ALL.map(|class| counts.get(class));
-        ByLetter { i, r, a, w }
-    }
-}
-
-impl From<&ReadReport> for ReadFacts {
-    fn from(report: &ReadReport) -> Self {
-        let skipped = |skipped: &clockhand_trace::SkippedRecord| {
-            format!("record {}: {}", skipped.record, skipped.reason)
-        };
-        let mut notes = report.notes.clone();
-        if !report.ignored_columns.is_empty() {
-            notes.push(format!("columns that are not used: {}", report.ignored_columns.join(", ")));
-        }
-        ReadFacts {
-            format: report.format,
-            compression: report.compression,
-            sha256: report.sha256_hex(),
-            stored_bytes: report.stored_bytes,
-            records: report.records,
-            requests: report.requests,
-            skipped_records: report.skipped_records,
-            first_skipped: report.first_skipped.iter().map(skipped).collect(),
-            zero_size_requests: report.zero_size_requests,
-            left_out_requests: report.left_out_requests,
-            assumed_reads: report.assumed_reads,
-            notes,
-            labels: report.labels.clone(),
-            view: report.view,
-            classes: report.classes.map(ByLetter::from),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct StreamFacts {
-    stream: u32,
-    name: Option<String>,
-    read_requests: u64,
-    write_requests: u64,
-    /// `anonymous` or `file`, if the trace tells.
-    kind: Option<&'static str>,
-    /// Length of a file at the end of the trace, if it is known.
-    file_bytes: Option<u64>,
-}
-
-impl From<&StreamCounts> for StreamFacts {
-    fn from(counts: &StreamCounts) -> Self {
-        StreamFacts {
-            stream: counts.number,
-            name: counts.name.clone(),
-            read_requests: counts.read_requests,
-            write_requests: counts.write_requests,
-            kind: counts.kind.map(ObjectKind::name),
-            file_bytes: counts.file_bytes,
-        }
-    }
-}
-
-/// One request as it is understood.
-#[derive(Serialize)]
-struct RequestFacts {
-    op: &'static str,
-    address: u64,
-    bytes: u32,
-    stream: u32,
-    time_ns: Option<u64>,
-}
-
-impl From<&Request> for RequestFacts {
-    fn from(request: &Request) -> Self {
-        let Request { address, bytes, stream, time_ns, .. } = *request;
-        let op = if request.op == Op::Read { "R" } else { "W" };
-        RequestFacts { op, address, bytes, stream, time_ns }
-    }
-}
-
-#[derive(Serialize)]
-struct InfoFacts {
-    #[serde(flatten)]
-    read: ReadFacts,
-    read_requests: u64,
-    write_requests: u64,
-    read_bytes: u64,
-    written_bytes: u64,
-    min_request_bytes: u32,
-    mean_request_bytes: f64,
-    max_request_bytes: u32,
-    page_bytes: u64,
-    references: u64,
-    read_references: u64,
-    write_references: u64,
-    footprint_pages: u32,
-    dirty_footprint_pages: u32,
-    /// The first requests as they are understood.
-    first_requests: Vec<RequestFacts>,
-    streams: u32,
-    /// The format's word for a stream: `volume`, for example.
-    stream_noun: &'static str,
-    stream_counts: Vec<StreamFacts>,
-    /// Events that are not requests: what they are, in the plural, and how many.
-    events: Vec<(&'static str, u64)>,
-    span_ns: Option<u64>,
-    sorted_by_time: Option<bool>,
-    anonymous_pages: Option<u64>,
-    segments: Vec<String>,
-}
-
-impl From<&TraceInfo> for InfoFacts {
-    fn from(info: &TraceInfo) -> Self {
-        InfoFacts {
-            read: ReadFacts::from(&info.report),
-            read_requests: info.read_requests,
-            write_requests: info.write_requests,
-            read_bytes: info.read_bytes,
-            written_bytes: info.written_bytes,
-            min_request_bytes: info.min_request_bytes,
-            mean_request_bytes: info.mean_request_bytes(),
-            max_request_bytes: info.max_request_bytes,
-            page_bytes: info.page_bytes,
-            references: info.references(),
-            read_references: info.read_references,
-            write_references: info.write_references,
-            footprint_pages: info.footprint_pages,
-            dirty_footprint_pages: info.dirty_footprint_pages,
-            first_requests: info.first_requests.iter().map(RequestFacts::from).collect(),
-            streams: info.streams,
-            stream_noun: find_format(info.report.format).map_or("stream", Format::stream_noun),
-            stream_counts: info.stream_counts.iter().map(StreamFacts::from).collect(),
-            events: info.report.events.clone(),
-            span_ns: info.span_ns,
-            sorted_by_time: info.sorted_by_time,
-            anonymous_pages: info.report.anonymous_pages.as_ref().map(AnonymousPages::pages),
-            segments: info.report.segments.clone(),
-        }
-    }
-}
-
 /// Reads a trace to its end and tells what the reader met, as a dictionary.
 #[pyfunction]
 #[pyo3(signature = (trace, watch=None))]
@@ -356,7 +183,7 @@ pub(crate) fn read_trace<'py>(
     let input = trace.0.clone();
     let report =
         supervised(py, watch, move |progress| input.for_each_batch(progress, &mut |_| Ok(())))?;
-    Ok(pythonize(py, &ReadFacts::from(&report))?)
+    Ok(pythonize(py, &report)?)
 }
 
 /// Reads a trace to its end and tells what it is like, as a dictionary.
@@ -370,14 +197,7 @@ pub(crate) fn trace_info<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let input = trace.0.clone();
     let info = supervised(py, watch, move |progress| input.info(page_bytes, progress))?;
-    Ok(pythonize(py, &InfoFacts::from(&info))?)
-}
-
-#[derive(Serialize)]
-struct ConversionFacts {
-    traces: Vec<ReadFacts>,
-    format: &'static str,
-    losses: Vec<String>,
+    Ok(pythonize(py, &info)?)
 }
 
 /// Writes traces to one file, one after the other; with several, each gets streams of its own. A
@@ -396,40 +216,7 @@ pub(crate) fn convert_trace<'py>(
     let inputs: Vec<TraceInput> = traces.iter().map(|trace| trace.0.clone()).collect();
     let conversion = Conversion { out, to, widen, labels };
     let converted = supervised(py, watch, move |progress| convert(&inputs, &conversion, progress))?;
-    let facts = ConversionFacts {
-        traces: converted.reports.iter().map(ReadFacts::from).collect(),
-        format: converted.format,
-        losses: converted.losses,
-    };
-    Ok(pythonize(py, &facts)?)
-}
-
-/// One process of a capture.
-#[derive(Serialize)]
-struct ProcessFacts {
-    process: u32,
-    command: Vec<String>,
-    end: &'static str,
-    exit_code: Option<i32>,
-    classes: ByLetter,
-}
-
-impl From<&CapturedStream> for ProcessFacts {
-    fn from(stream: &CapturedStream) -> Self {
-        let (end, exit_code) = match stream.end {
-            StreamEnd::Exit(code) => ("exit", Some(code)),
-            StreamEnd::Exec => ("exec", None),
-            StreamEnd::Signal => ("signal", None),
-            StreamEnd::Cut => ("cut", None),
-        };
-        ProcessFacts {
-            process: stream.process,
-            command: stream.command.clone(),
-            end,
-            exit_code,
-            classes: stream.classes.into(),
-        }
-    }
+    Ok(pythonize(py, &converted)?)
 }
 
 /// Writes the files of a capture's front end and the log of the same program's calls to one Parquet file of
@@ -447,20 +234,7 @@ pub(crate) fn convert_timeline<'py>(
     let timeline = supervised(py, watch, move |progress| {
         clockhand_trace::convert_timeline(paths, &log, &out, &labels, progress)
     })?;
-    let facts = TimelineFacts {
-        calls: timeline.calls,
-        references: timeline.references,
-        notes: timeline.notes,
-    };
-    Ok(pythonize(py, &facts)?)
-}
-
-/// What is in a timeline.
-#[derive(Serialize)]
-struct TimelineFacts {
-    calls: u64,
-    references: u64,
-    notes: Vec<String>,
+    Ok(pythonize(py, &timeline)?)
 }
 
 /// Writes the files of a capture's front end to one Parquet file; a list with a dictionary for each process.
@@ -476,8 +250,7 @@ pub(crate) fn convert_capture<'py>(
     let streams = supervised(py, watch, move |progress| {
         clockhand_trace::convert_capture(paths, &out, &labels, progress)
     })?;
-    let facts: Vec<ProcessFacts> = streams.iter().map(ProcessFacts::from).collect();
-    Ok(pythonize(py, &facts)?)
+    Ok(pythonize(py, &streams)?)
 }
 
 /// The conversion of a capture beside the captured program.
@@ -510,8 +283,7 @@ impl CaptureConversion {
     ) -> PyResult<Bound<'py, PyAny>> {
         let conversion = self.taken().expect("a capture is finished once");
         let streams = supervised(py, watch, move |progress| conversion.finish(&labels, progress))?;
-        let facts: Vec<ProcessFacts> = streams.iter().map(ProcessFacts::from).collect();
-        Ok(pythonize(py, &facts)?)
+        Ok(pythonize(py, &streams)?)
     }
 }
 

@@ -7,7 +7,7 @@ use clockhand_sim::{
     TranslateOptions, TranslateOutcome, TranslateRow, check_translate, run_translate_cells,
 };
 
-use crate::run::{Answer, Question, resolved, trace_facts};
+use crate::run::{Answer, Nothing, Question, resolved};
 use crate::simulation::{DeviceFacts, device_facts, policy_facts};
 
 impl Question for TranslateOptions {
@@ -50,12 +50,13 @@ impl Question for TranslateOptions {
     ) -> Result<Answer<TranslateRow, DeviceFacts>, SimError> {
         let devices = outcome.devices.iter();
         Ok(Answer {
-            traces: trace_facts(&outcome.traces),
+            traces: outcome.traces,
             devices: devices.map(|(name, device, cost)| device_facts(name, device, cost)).collect(),
             policies: experiment.policies.iter().map(policy_facts).collect(),
             resolved: resolved(outcome.rows.iter().map(|row| (&row.policy, &row.policy_resolved))),
             rows: outcome.rows,
             intervals: outcome.intervals,
+            beside: Nothing {},
         })
     }
 }

@@ -3,15 +3,15 @@
 use clockhand_policy::catalog::PolicySpec;
 use clockhand_quantity::option;
 use clockhand_sim::{
-    AskedPage, Bits, BufferCourse, Contestant, Course, SimError, SsdOptions, SsdRow, Watching,
-    WriteMiss, choose,
+    AskedPage, Bits, BufferCourse, Contestant, Course, ReadTrace, SimError, SsdOptions, SsdRow,
+    Watching, WriteMiss, choose,
 };
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
 use serde::Serialize;
 
 use crate::errors::exception;
-use crate::simulation::{DeviceFacts, TraceFacts, device_facts};
+use crate::simulation::{DeviceFacts, device_facts};
 use crate::ssd::{SsdFacts, drive_facts};
 use crate::supervision::supervised;
 use crate::trace::TraceSource;
@@ -54,7 +54,7 @@ fn as_json<S: Serialize>(steps: &[S]) -> Result<String, SimError> {
 
 #[derive(Serialize)]
 struct WatchedFacts {
-    trace: TraceFacts,
+    trace: ReadTrace,
     pages: Vec<(u32, u64)>,
     references: Vec<(u32, bool)>,
     device: DeviceFacts,
@@ -104,7 +104,7 @@ pub(crate) fn watch_policies<'py>(
     let watched = supervised(py, watch, move |progress| clockhand_sim::watch(&watching, progress))?;
     let courses = watched.courses.into_iter().map(CourseFacts::new);
     let facts = WatchedFacts {
-        trace: TraceFacts::from(&watched.trace),
+        trace: watched.trace,
         pages: watched.pages,
         references: watched.references,
         device: device_facts(&device, &watched.device, &watched.page_cost),
@@ -140,7 +140,7 @@ impl BufferCourseFacts {
 
 #[derive(Serialize)]
 struct WatchedBuffersFacts {
-    trace: TraceFacts,
+    trace: ReadTrace,
     requests: Vec<AskedPage>,
     pages_per_block: u32,
     ssd: SsdFacts,
@@ -164,7 +164,7 @@ pub(crate) fn watch_buffers<'py>(
     let courses = watched.courses.into_iter().map(BufferCourseFacts::new);
     let (ssd, done) = &watched.ssd;
     let facts = WatchedBuffersFacts {
-        trace: TraceFacts::from(&watched.trace),
+        trace: watched.trace,
         requests: watched.requests,
         pages_per_block: watched.pages_per_block,
         ssd: drive_facts(&written, ssd, done),

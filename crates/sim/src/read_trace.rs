@@ -1,13 +1,15 @@
 //! What is known of a trace that was read.
 
 use clockhand_trace::ReadReport;
+use serde::Serialize;
 
 /// The facts that reading a trace has found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct ReadTrace {
     /// What the rows of the result call it.
     pub name: String,
     /// Format, skipped lines, labels, hash.
+    #[serde(flatten)]
     pub report: ReadReport,
     /// Page references.
     pub references: u64,

@@ -4,10 +4,13 @@
 //! events gets them from [`Reader::next_events`](crate::Reader::next_events); all other code
 //! gets their reads and writes as requests, and the report names what was left out.
 
+use serde::Serialize;
+
 use crate::request::{Op, Request};
 
 /// What an object is.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ObjectKind {
     /// Memory of a process that is not backed by a file.
     Anonymous,

@@ -2,6 +2,7 @@
 
 use clockhand_quantity::{Text, option};
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 
 use crate::decode::output::PIECE_BYTES;
 use crate::error::TraceError;
@@ -14,9 +15,10 @@ use crate::report::ReadReport;
 use crate::request::{Op, Request};
 
 /// The requests of one stream.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct StreamCounts {
     /// Its number, which a [`Selection`](crate::Selection) names it by.
+    #[serde(rename = "stream")]
     pub number: u32,
     /// Its name, if the trace has names.
     pub name: Option<String>,

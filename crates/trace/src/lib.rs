@@ -42,6 +42,7 @@
 mod decode;
 mod error;
 mod event;
+mod facts;
 mod format;
 mod formats;
 mod info;

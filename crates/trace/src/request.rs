@@ -3,19 +3,23 @@
 
 use std::ops::RangeInclusive;
 
+use serde::Serialize;
+
 use crate::processor::view::RecordClass;
 
 /// Whether a request reads or writes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 pub enum Op {
     /// The bytes are read.
+    #[serde(rename = "R")]
     Read,
     /// The bytes are written.
+    #[serde(rename = "W")]
     Write,
 }
 
 /// One request of a trace, in bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Request {
     /// Whether it reads or writes.
     pub op: Op,
@@ -30,6 +34,7 @@ pub struct Request {
     /// trace has no times.
     pub time_ns: Option<u64>,
     /// Why a cache let it through to memory; `None` if the trace does not say.
+    #[serde(skip)]
     pub class: Option<RecordClass>,
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use clockhand_policy::PageId;
 use clockhand_policy::tier::Tiers;
+use serde::Serialize;
 
 use super::counts::{Counter, TierCounts};
 
@@ -15,20 +16,27 @@ const GROUPS: usize = 24;
 const LOOKS_PER_REFERENCE: u64 = 1;
 
 /// A replay in windows of about the same number of references.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Its names are those of the columns that a dataset keeps beside a row.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TierCourse {
     /// References until the end of each window.
+    #[serde(rename = "course_references")]
     pub references: Vec<u64>,
     /// Those of each window that found their page in the fast tier.
+    #[serde(rename = "course_fast_hits")]
     pub fast_hits: Vec<u64>,
     /// Promotions in each window.
+    #[serde(rename = "course_promotions")]
     pub promotions: Vec<u64>,
     /// Demotions in each window.
+    #[serde(rename = "course_demotions")]
     pub demotions: Vec<u64>,
     /// Pages of each group; the first has those that are referenced most often.
+    #[serde(rename = "course_group_pages")]
     pub group_pages: Vec<u64>,
     /// Pages in the fast tier at the end of each window, of one group after the other; of a trace with many more pages than
     /// references in a window, only at some ends, and nothing at the others.
+    #[serde(rename = "course_fast_pages")]
     pub fast_pages: Vec<Option<u64>>,
 }
 

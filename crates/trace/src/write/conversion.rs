@@ -8,6 +8,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::TraceError;
 use crate::event::{Event, ObjectKind};
 use crate::pages::anonymous::AnonymousPages;
@@ -46,9 +48,10 @@ pub struct Conversion {
 }
 
 /// What a conversion found and did.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Converted {
     /// What was met in each input.
+    #[serde(rename = "traces")]
     pub reports: Vec<ReadReport>,
     /// The format that was written.
     pub format: &'static str,

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use crate::TraceError;
 use crate::decode::lines::LineFormat;
 use crate::decode::output::{Fault, Output};
@@ -23,7 +25,7 @@ use crate::write::writer::{TraceWriter, WriteOptions};
 const VIEW: View = View { convention: Convention::Fault, fetches: true };
 
 /// What a program did to memory and to files.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct CapturedTimeline {
     /// Reading and writing calls, O_DIRECT ones not among them.
     pub calls: u64,
