@@ -173,6 +173,15 @@ impl<R: Reader> SelectedReader<R> {
         self.report = Some(report);
         Ok(())
     }
+
+    /// Gives an empty batch: the part has ended.
+    fn ended<T>(&mut self, batch: &mut Vec<T>) -> Result<bool, TraceError> {
+        batch.clear();
+        if self.report.is_none() {
+            self.end()?;
+        }
+        Ok(false)
+    }
 }
 
 impl<R: Reader> Reader for SelectedReader<R> {
@@ -183,11 +192,7 @@ impl<R: Reader> Reader for SelectedReader<R> {
                 return Ok(true);
             }
         }
-        batch.clear();
-        if self.report.is_none() {
-            self.end()?;
-        }
-        Ok(false)
+        self.ended(batch)
     }
 
     fn next_events(&mut self, batch: &mut Vec<Event>) -> Result<bool, TraceError> {
@@ -197,11 +202,7 @@ impl<R: Reader> Reader for SelectedReader<R> {
                 return Ok(true);
             }
         }
-        batch.clear();
-        if self.report.is_none() {
-            self.end()?;
-        }
-        Ok(false)
+        self.ended(batch)
     }
 
     fn holds_events(&self) -> bool {

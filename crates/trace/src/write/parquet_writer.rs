@@ -1,11 +1,12 @@
 //! Writing requests to Parquet, the format of the project's own traces.
 
+mod events;
+
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::types::Int8Type;
-use arrow_array::{ArrayRef, DictionaryArray, Int8Array, StringArray, UInt32Array, UInt64Array};
+use arrow_array::{ArrayRef, UInt32Array, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
@@ -18,11 +19,13 @@ use parquet::schema::types::ColumnPath;
 
 use crate::decode::parquet_check::{CheckedPages, SealedFile};
 use crate::error::TraceError;
-use crate::event::{Action, Event, ObjectKind};
+use crate::event::Event;
 use crate::pages::anonymous::AnonymousPages;
-use crate::request::{Op, Request};
+use crate::request::Request;
 use crate::write::coded_columns::{CLASS, OP, RequestColumns, SIZE, STREAM};
 use crate::write::unfinished::Unfinished;
+use events::event_columns;
+pub(crate) use events::objects_text;
 
 /// Rows that are written, and later read, as one piece; what the writer holds in memory.
 const ROW_GROUP_ROWS: usize = 1 << 20;
@@ -39,22 +42,6 @@ pub(crate) const SEGMENTS_KEY: &str = "clockhand.segments";
 pub(crate) const ANONYMOUS_PAGES_KEY: &str = "clockhand.anonymous_pages";
 /// The key of what the streams of a table of events are: `NUMBER KIND NAME`, a line each.
 pub(crate) const OBJECTS_KEY: &str = "clockhand.objects";
-
-/// The words of the column `op` in a table of events.
-pub(crate) const EVENT_WORDS: [&str; 10] = [
-    "R",
-    "W",
-    "length",
-    "sync",
-    "sync-all",
-    "truncate",
-    "delete",
-    "release",
-    "release-all",
-    "discard",
-];
-/// The words of the column `by`: how a read or write comes.
-pub(crate) const BY_WORDS: [&str; 5] = ["memory", "call", "direct", "none", "forced"];
 
 /// Columns that a file has if its requests have what they hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -386,58 +373,4 @@ fn properties(labels: &[(String, String)], level: ZstdLevel) -> WriterProperties
         .set_column_dictionary_enabled(times.clone(), false)
         .set_column_encoding(times, Encoding::DELTA_BINARY_PACKED)
         .build()
-}
-
-/// A column of a few words, given by their numbers.
-fn words(numbers: impl Iterator<Item = i8>, words: Vec<&str>) -> ArrayRef {
-    let numbers = Int8Array::from_iter_values(numbers);
-    Arc::new(DictionaryArray::<Int8Type>::new(numbers, Arc::new(StringArray::from(words))))
-}
-
-/// Word, `by`, first byte, bytes and process of an event, as the columns hold it.
-fn cells(action: &Action) -> (i8, i8, u64, u64, u32) {
-    let word = |op| i8::from(op == Op::Write);
-    const NONE: i8 = 3;
-    match *action {
-        Action::Memory { op, address, bytes } => (word(op), 0, address, bytes.into(), 0),
-        Action::ForcedWrite { address, bytes } => (word(Op::Write), 4, address, bytes.into(), 0),
-        Action::Call { op, offset, bytes, process } => (word(op), 1, offset, bytes.into(), process),
-        Action::Direct { op, offset, bytes } => (word(op), 2, offset, bytes.into(), 0),
-        Action::Length { bytes } => (2, NONE, 0, bytes, 0),
-        Action::Sync => (3, NONE, 0, 0, 0),
-        Action::SyncAll => (4, NONE, 0, 0, 0),
-        Action::Truncate { bytes } => (5, NONE, 0, bytes, 0),
-        Action::Delete => (6, NONE, 0, 0, 0),
-        Action::Release { address, bytes } => (7, NONE, address, bytes, 0),
-        Action::ReleaseAll => (8, NONE, 0, 0, 0),
-        Action::Discard { address, bytes } => (9, NONE, address, bytes, 0),
-    }
-}
-
-/// In the order of the schema.
-fn event_columns(events: &[Event]) -> Vec<ArrayRef> {
-    let cells: Vec<_> = events.iter().map(|event| cells(&event.action)).collect();
-    let cells = || cells.iter();
-    let streams = UInt32Array::from_iter_values(events.iter().map(|event| event.object));
-    let times: UInt64Array = events.iter().map(|event| event.time_ns).collect();
-    vec![
-        words(cells().map(|cells| cells.0), EVENT_WORDS.to_vec()),
-        Arc::new(UInt64Array::from_iter_values(cells().map(|cells| cells.2))),
-        Arc::new(UInt64Array::from_iter_values(cells().map(|cells| cells.3))),
-        Arc::new(streams),
-        words(cells().map(|cells| cells.1), BY_WORDS.to_vec()),
-        Arc::new(UInt32Array::from_iter_values(cells().map(|cells| cells.4))),
-        Arc::new(times),
-    ]
-}
-
-/// What the streams are, a line each; the last column, the name, may be empty.
-pub(crate) fn objects_text(names: &[String], kinds: &[ObjectKind]) -> String {
-    let mut text = String::new();
-    for number in 0..names.len().max(kinds.len()) {
-        let kind = kinds.get(number).map_or("unknown", |kind| kind.name());
-        let name = names.get(number).map_or("", String::as_str).replace(['\n', '\r'], " ");
-        text += &format!("{number} {kind} {name}\n");
-    }
-    text
 }

@@ -3,16 +3,16 @@
 //! Threads share their descriptors and mappings, a child has copies; several descriptors, also of
 //! several processes, share one description, which holds the offset.
 
+mod mappings;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::calls::END_BYTES;
 use super::files::{FileNumber, Files};
 use super::pool::Pool;
 use crate::decode::output::{Fault, Output};
-use crate::event::Action;
 
 /// What an open call made.
 #[derive(Clone, Copy, Debug)]
@@ -223,15 +223,6 @@ impl Processes {
         Ok(self.slots.add(Shared { users: 1, content }))
     }
 
-    fn copy_mappings(&mut self, number: usize, files: &mut Files) -> Result<usize, Fault> {
-        let content = self.mappings.get(number).content.clone();
-        self.count_entries(content.len())?;
-        for mapping in content.values() {
-            files.hold(mapping.file);
-        }
-        Ok(self.mappings.add(Shared { users: 1, content }))
-    }
-
     /// A thread is gone, and with the last one of a process what that had open.
     pub(super) fn end(&mut self, thread: u32, telling: &mut Telling) -> Result<(), Fault> {
         let Some(gone) = self.threads.remove(&thread) else { return Ok(()) };
@@ -247,20 +238,6 @@ impl Processes {
         }
         for slot in self.slots.remove(number).content.into_values() {
             self.leave_description(slot.description, telling)?;
-        }
-        Ok(())
-    }
-
-    fn leave_mappings(&mut self, number: usize, telling: &mut Telling) -> Result<(), Fault> {
-        let mappings = self.mappings.get(number);
-        mappings.users -= 1;
-        if mappings.users > 0 {
-            return Ok(());
-        }
-        for (start, mapping) in self.mappings.remove(number).content {
-            self.entries -= 1;
-            self.tell_unmapping(start..mapping.end, mapping, telling)?;
-            telling.release(mapping.file)?;
         }
         Ok(())
     }
@@ -393,102 +370,5 @@ impl Processes {
         let open: Vec<u32> =
             self.slots_of(thread).range(numbers).map(|(&number, _)| number).collect();
         open.into_iter().try_for_each(|number| self.close(thread, number, telling))
-    }
-
-    fn mappings_of(&mut self, thread: u32) -> &mut Mappings {
-        let mappings = self.threads[&thread].mappings;
-        &mut self.mappings.get(mappings).content
-    }
-
-    /// Maps a file.
-    pub(super) fn map(
-        &mut self,
-        thread: u32,
-        start: u64,
-        mapping: Mapping,
-        telling: &mut Telling,
-    ) -> Result<(), Fault> {
-        telling.files.hold(mapping.file);
-        self.count_entries(1)?;
-        self.mappings_of(thread).insert(start, mapping);
-        Ok(())
-    }
-
-    /// Unmaps what lies in a range; a mapping that goes on at either side is cut.
-    pub(super) fn unmap(
-        &mut self,
-        thread: u32,
-        addresses: Range<u64>,
-        telling: &mut Telling,
-    ) -> Result<(), Fault> {
-        if addresses.is_empty() {
-            return Ok(());
-        }
-        let mappings = self.mappings_of(thread);
-        let before = mappings.range(..addresses.start).next_back();
-        let reaching =
-            before.filter(|(_, mapping)| mapping.end > addresses.start).map(|(&start, _)| start);
-        let within = mappings.range(addresses.clone()).map(|(&start, _)| start);
-        let met: Vec<u64> = reaching.into_iter().chain(within).collect();
-        for start in met {
-            let Some(mapping) = self.mappings_of(thread).remove(&start) else { continue };
-            self.entries -= 1;
-            if start < addresses.start {
-                let left = Mapping { end: addresses.start, ..mapping };
-                self.map(thread, start, left, telling)?;
-            }
-            if mapping.end > addresses.end {
-                let offset = mapping.offset.saturating_add(addresses.end - start);
-                self.map(thread, addresses.end, Mapping { offset, ..mapping }, telling)?;
-            }
-            let gone = start.max(addresses.start)..mapping.end.min(addresses.end);
-            let offset = mapping.offset.saturating_add(gone.start - start);
-            self.tell_unmapping(gone, Mapping { offset, ..mapping }, telling)?;
-            telling.release(mapping.file)?;
-        }
-        Ok(())
-    }
-
-    /// Tells that no process maps a range of a file any more, if none does.
-    fn tell_unmapping(
-        &self,
-        addresses: Range<u64>,
-        mapping: Mapping,
-        telling: &mut Telling,
-    ) -> Result<(), Fault> {
-        if !self.tells_unmapping {
-            return Ok(());
-        }
-        let Mapping { file, offset, .. } = mapping;
-        let bytes = addresses.end - addresses.start;
-        let mut all = self.mappings.iter().flat_map(|one| &one.content);
-        let is_mapped = all.any(|(start, other)| {
-            let other_bytes = other.end - start;
-            other.file == file
-                && other.offset < offset.saturating_add(bytes)
-                && offset < other.offset.saturating_add(other_bytes)
-        });
-        if is_mapped || offset.checked_add(bytes).is_none_or(|end| end > END_BYTES) {
-            return Ok(());
-        }
-        let action = Action::Release { address: offset, bytes };
-        telling.files.tell(file, telling.time_ns, action, telling.output)
-    }
-
-    /// The mapping at an address, and its first address.
-    pub(super) fn mapping_at(&self, thread: u32, address: u64) -> Option<(u64, Mapping)> {
-        let mappings = self.mappings.peek(self.threads.get(&thread)?.mappings);
-        let (&start, &mapping) = mappings.content.range(..=address).next_back()?;
-        (address < mapping.end).then_some((start, mapping))
-    }
-
-    /// The files that are mapped in a range.
-    pub(super) fn mapped(&mut self, thread: u32, addresses: Range<u64>) -> Vec<FileNumber> {
-        let met = self.mappings_of(thread).range(..addresses.end).rev();
-        let met = met.take_while(|(_, mapping)| mapping.end > addresses.start);
-        let mut files: Vec<FileNumber> = met.map(|(_, mapping)| mapping.file).collect();
-        files.reverse();
-        files.dedup();
-        files
     }
 }
