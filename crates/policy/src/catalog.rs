@@ -299,11 +299,6 @@ impl ResolvedPolicy {
 
 impl fmt::Display for ResolvedPolicy {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.entry.description.name)?;
-        for (position, (name, value)) in self.settings.iter().enumerate() {
-            let separator = if position == 0 { ':' } else { ',' };
-            write!(formatter, "{separator}{name}={value}")?;
-        }
-        Ok(())
+        self.settings.write_behind(self.entry.description.name, formatter)
     }
 }

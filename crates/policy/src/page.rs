@@ -101,6 +101,18 @@ impl Fault {
     }
 }
 
+/// What a call of a policy that reclaims in batches is for.
+#[derive(Debug)]
+pub struct Reclaim<'a> {
+    /// Frames that are free.
+    pub free: u32,
+    /// Frames that are needed.
+    pub wanted: u32,
+    /// Gets, in their order, the pages to be written that stay, which count as clean from then on, and the pages that
+    /// leave, at least one.
+    pub steps: &'a mut VecDeque<Step>,
+}
+
 /// Common to both kinds: which page leaves, and what a fault changes.
 ///
 /// A policy decides on a fault before the reference sets the page's dirty state.
@@ -157,19 +169,10 @@ pub trait PagePolicy {
     /// [`choose_victim`](PagePolicy::choose_victim) serves drivers that ask page by page.
     const RECLAIMS_IN_BATCHES: bool = false;
 
-    /// One call of a policy that [reclaims in batches](PagePolicy::RECLAIMS_IN_BATCHES): `free` frames are free and
-    /// `wanted` are needed. Adds to `steps`, in their order, the pages to be written that stay, which count as clean from
-    /// then on, and the pages that leave, at least one; the policy forgets these at once. The next call comes when all
-    /// steps are done.
-    fn reclaim<F: Frames>(
-        &mut self,
-        free: u32,
-        wanted: u32,
-        frames: &mut F,
-        steps: &mut VecDeque<Step>,
-    ) {
-        let _ = (free, wanted);
-        steps.push_back(Step::Evict(self.choose_victim(frames)));
+    /// One call of a policy that [reclaims in batches](PagePolicy::RECLAIMS_IN_BATCHES). The policy forgets at once the
+    /// pages that leave. The next call comes when all steps are done.
+    fn reclaim<F: Frames>(&mut self, wanted: Reclaim<'_>, frames: &mut F) {
+        wanted.steps.push_back(Step::Evict(self.choose_victim(frames)));
     }
 
     /// The page of `fault` has been loaded into `frame`, with both its bits 0.

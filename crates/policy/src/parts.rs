@@ -23,7 +23,7 @@ pub(crate) use desired_sizes::DesiredSizes;
 pub(crate) use frame_queue::FrameQueue;
 pub(crate) use frame_set::FrameSet;
 pub(crate) use frequency_sketch::FrequencySketch;
-pub(crate) use ghost_list::GhostLists;
+pub(crate) use ghost_list::{GhostLists, has_ghosts};
 pub(crate) use keyed_lists::KeyedLists;
 pub(crate) use list::{FrameList, Links, List, Listed, PageList};
 pub(crate) use ring::{FrameRing, LinkedRing, Ring, Turn, frames_from, next_position};

@@ -257,11 +257,6 @@ impl ResolvedBuffer {
 impl fmt::Display for ResolvedBuffer {
     /// As it could be written, without `total`, whose unit is the driver's.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.entry.description.name)?;
-        for (position, (name, value)) in self.settings.iter().enumerate() {
-            let separator = if position == 0 { ':' } else { ',' };
-            write!(formatter, "{separator}{name}={value}")?;
-        }
-        Ok(())
+        self.settings.write_behind(self.entry.description.name, formatter)
     }
 }

@@ -1,11 +1,10 @@
 //! Making room: which page leaves next, and what is written before.
 
-use alloc::collections::VecDeque;
 use core::fmt;
 
 use super::Memory;
 use crate::counting::CountingFrames;
-use crate::page::PagePolicy;
+use crate::page::{PagePolicy, Reclaim};
 use crate::{Frame, PageId, PageTable};
 
 /// No page can leave: every frame is pinned.
@@ -141,9 +140,9 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
     /// [`AllPinned`] if too few frames are free and no page can leave.
     pub fn next_step_counted(&mut self, frames: u32) -> Result<(Option<Step>, u64), AllPinned> {
         let mut examined = 0;
-        let step = self.next_step_of_batch(frames, |policy, free, wanted, frames, steps| {
+        let step = self.next_step_of_batch(frames, |policy, wanted, frames| {
             let mut frames = CountingFrames::new(frames);
-            policy.reclaim(free, wanted, &mut frames, steps);
+            policy.reclaim(wanted, &mut frames);
             examined = frames.examined();
         })?;
         Ok((step, examined))
@@ -151,7 +150,7 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
 
     fn next_step_of_batch<R>(&mut self, frames: u32, reclaim: R) -> Result<Option<Step>, AllPinned>
     where
-        R: FnOnce(&mut P, u32, u32, &mut T, &mut VecDeque<Step>),
+        R: FnOnce(&mut P, Reclaim<'_>, &mut T),
     {
         if let Some(frame) = self.victim {
             return Ok(Some(Step::Evict(frame)));
@@ -164,7 +163,8 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
             if self.pinned_frames == self.resident_pages() {
                 return Err(AllPinned);
             }
-            reclaim(&mut self.policy, free, frames, &mut self.frames, &mut self.steps);
+            let wanted = Reclaim { free, wanted: frames, steps: &mut self.steps };
+            reclaim(&mut self.policy, wanted, &mut self.frames);
         }
         while let Some(step) = self.steps.pop_front() {
             match step {

@@ -43,7 +43,7 @@
 use super::{AccessDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
-use crate::parts::{GhostLists, TwoLists};
+use crate::parts::{GhostLists, TwoLists, has_ghosts};
 use crate::{Frame, Frames, Op, PageId};
 
 /// Numbers of the lists.
@@ -170,17 +170,7 @@ impl Arc {
 }
 
 impl PagePolicy for Arc {
-    const TAKES_MORE_PAGES: bool = true;
-    const LOOKS_AHEAD: bool = true;
-
-    fn take_more_pages(&mut self, pages: u32) {
-        self.ghosts.take_more(pages);
-    }
-
-    #[inline(always)]
-    fn look_ahead(&self, page: PageId, fetch: impl Fn(&u32)) {
-        fetch(self.ghosts.known_of(page));
-    }
+    has_ghosts!();
 
     #[inline(always)]
     fn make_room_for(&mut self, page: PageId) {

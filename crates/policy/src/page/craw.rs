@@ -41,7 +41,7 @@ use alloc::vec::Vec;
 use super::{BitDriven, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
-use crate::parts::{DesiredSizes, FrameQueue, GhostLists};
+use crate::parts::{DesiredSizes, FrameQueue, GhostLists, has_ghosts};
 use crate::{Frame, Frames, HitBits, Op, PageId};
 
 /// The parameters of CRAW and CRAW-A.
@@ -393,17 +393,7 @@ impl Craw {
 }
 
 impl PagePolicy for Craw {
-    const TAKES_MORE_PAGES: bool = true;
-    const LOOKS_AHEAD: bool = true;
-
-    fn take_more_pages(&mut self, pages: u32) {
-        self.ghosts.take_more(pages);
-    }
-
-    #[inline(always)]
-    fn look_ahead(&self, page: PageId, fetch: impl Fn(&u32)) {
-        fetch(self.ghosts.known_of(page));
-    }
+    has_ghosts!();
 
     #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {

@@ -39,7 +39,7 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{BitDriven, Cause, Fault, Inspector, PagePolicy, first_unpinned};
+use super::{BitDriven, Cause, Fault, Inspector, PagePolicy, Reclaim, first_unpinned};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{FrameList, FrameSet, Links};
@@ -70,7 +70,7 @@ pub(super) struct Call<'a> {
 
 impl<'a> Call<'a> {
     /// A call for a batch, or for as many frames as are wanted.
-    pub(super) fn new(batch: u32, free: u32, wanted: u32, steps: &'a mut VecDeque<Step>) -> Self {
+    pub(super) fn new(batch: u32, Reclaim { free, wanted, steps }: Reclaim<'a>) -> Self {
         Call { goal: batch.max(wanted).saturating_sub(free), freed: 0, steps }
     }
 
@@ -342,15 +342,9 @@ impl PagePolicy for Linux24 {
         one_page(self, frames, Self::shrink)
     }
 
-    fn reclaim<F: Frames>(
-        &mut self,
-        free: u32,
-        wanted: u32,
-        frames: &mut F,
-        steps: &mut VecDeque<Step>,
-    ) {
+    fn reclaim<F: Frames>(&mut self, wanted: Reclaim<'_>, frames: &mut F) {
         self.begin_call();
-        self.shrink(Call::new(self.batch, free, wanted, steps), frames);
+        self.shrink(Call::new(self.batch, wanted), frames);
     }
 
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, frames: &mut F) {

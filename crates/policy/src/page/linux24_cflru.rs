@@ -36,14 +36,13 @@
 //! **Reference.** S.-Y. Park, D. Jung, J.-U. Kang, J.-S. Kim, J. Lee: CFLRU: a replacement algorithm for flash memory.
 //! CASES 2006, section 5.2.
 
-use alloc::collections::VecDeque;
 use core::num::NonZeroU64;
 
 use super::linux24::{BATCH, Call, Linux24, one_page};
-use super::{BitDriven, Fault, Inspector, PagePolicy};
+use super::{BitDriven, Fault, Inspector, PagePolicy, Reclaim};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings, Value};
-use crate::{Frame, Frames, HitBits, Ratio, Step};
+use crate::{Frame, Frames, HitBits, Ratio};
 
 const WEIGHT: Domain = Domain::Ratio { min: Ratio::whole(0), max: None };
 
@@ -222,15 +221,9 @@ impl PagePolicy for Linux24Cflru {
         one_page(self, frames, Self::shrink)
     }
 
-    fn reclaim<F: Frames>(
-        &mut self,
-        free: u32,
-        wanted: u32,
-        frames: &mut F,
-        steps: &mut VecDeque<Step>,
-    ) {
+    fn reclaim<F: Frames>(&mut self, wanted: Reclaim<'_>, frames: &mut F) {
         self.kernel.begin_call();
-        self.shrink(Call::new(self.kernel.batch(), free, wanted, steps), frames);
+        self.shrink(Call::new(self.kernel.batch(), wanted), frames);
     }
 
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, frames: &mut F) {

@@ -35,16 +35,15 @@
 //! **Reference.** J. Weiner: mm: balance LRU lists based on relative thrashing; J. Kim: workingset protection for
 //! anonymous pages. Linux 5.8 and 5.9, 2020 (mm/vmscan.c, mm/workingset.c).
 
-use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use super::linux24::{BATCH, Call, batch_of, one_page};
-use super::{BitDriven, Cause, Fault, Inspector, PageKind, PagePolicy, first_unpinned};
+use super::{BitDriven, Cause, Fault, Inspector, PageKind, PagePolicy, Reclaim, first_unpinned};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
 use crate::parts::{FrameList, Links};
-use crate::{Frame, Frames, HitBits, PageId, Step};
+use crate::{Frame, Frames, HitBits, PageId};
 
 const PAGES_PER_GIB: u32 = 1 << 18;
 const KINDS: [PageKind; 2] = [PageKind::Anonymous, PageKind::File];
@@ -223,14 +222,8 @@ impl PagePolicy for LinuxLru {
         one_page(self, frames, Self::shrink)
     }
 
-    fn reclaim<F: Frames>(
-        &mut self,
-        free: u32,
-        wanted: u32,
-        frames: &mut F,
-        steps: &mut VecDeque<Step>,
-    ) {
-        self.shrink(Call::new(self.batch, free, wanted, steps), frames);
+    fn reclaim<F: Frames>(&mut self, wanted: Reclaim<'_>, frames: &mut F) {
+        self.shrink(Call::new(self.batch, wanted), frames);
     }
 
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, frames: &mut F) {

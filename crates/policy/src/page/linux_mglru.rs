@@ -31,16 +31,15 @@
 //!
 //! **Reference.** Y. Zhao: Multi-gen LRU framework. Linux 6.1, 2022 (mm/vmscan.c).
 
-use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use super::linux24::{BATCH, Call, batch_of, one_page};
-use super::{BitDriven, Cause, Fault, Inspector, PagePolicy};
+use super::{BitDriven, Cause, Fault, Inspector, PagePolicy, Reclaim};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
 use crate::parts::{FrameList, Links, List};
-use crate::{Frame, Frames, HitBits, Step};
+use crate::{Frame, Frames, HitBits};
 
 /// There are never more.
 const GENERATIONS: usize = 4;
@@ -177,14 +176,8 @@ impl PagePolicy for LinuxMglru {
         one_page(self, frames, Self::shrink)
     }
 
-    fn reclaim<F: Frames>(
-        &mut self,
-        free: u32,
-        wanted: u32,
-        frames: &mut F,
-        steps: &mut VecDeque<Step>,
-    ) {
-        self.shrink(Call::new(self.batch, free, wanted, steps), frames);
+    fn reclaim<F: Frames>(&mut self, wanted: Reclaim<'_>, frames: &mut F) {
+        self.shrink(Call::new(self.batch, wanted), frames);
     }
 
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, frames: &mut F) {

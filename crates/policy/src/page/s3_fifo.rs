@@ -46,8 +46,8 @@ use alloc::vec::Vec;
 use super::{AccessDriven, Fault, Inspector, PagePolicy, pages_of_share};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
-use crate::parts::{FrameQueue, GhostLists};
-use crate::{Frame, Frames, Op, PageId};
+use crate::parts::{FrameQueue, GhostLists, has_ghosts};
+use crate::{Frame, Frames, Op};
 
 const HIGHEST_FREQUENCY: u8 = 3;
 
@@ -145,17 +145,7 @@ impl S3Fifo {
 }
 
 impl PagePolicy for S3Fifo {
-    const TAKES_MORE_PAGES: bool = true;
-    const LOOKS_AHEAD: bool = true;
-
-    fn take_more_pages(&mut self, pages: u32) {
-        self.ghosts.take_more(pages);
-    }
-
-    #[inline(always)]
-    fn look_ahead(&self, page: PageId, fetch: impl Fn(&u32)) {
-        fetch(self.ghosts.known_of(page));
-    }
+    has_ghosts!();
 
     #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {

@@ -138,11 +138,6 @@ impl TierSpec {
 impl fmt::Display for TierSpec {
     /// With every parameter.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.description.name)?;
-        for (position, (name, value)) in self.settings.iter().enumerate() {
-            let separator = if position == 0 { ':' } else { ',' };
-            write!(formatter, "{separator}{name}={value}")?;
-        }
-        Ok(())
+        self.settings.write_behind(self.description.name, formatter)
     }
 }
