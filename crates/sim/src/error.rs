@@ -41,6 +41,18 @@ impl SimError {
         SimError::Usage(Sentence::new(problem, remedy))
     }
 
+    /// Admission by TinyLFU, an option's value, before a policy whose choice changes what it chooses.
+    pub(crate) fn cannot_peek(option: Text, unit: &str, policy: &str) -> Self {
+        SimError::usage(
+            option
+                + format!(
+                    " tinylfu compares a {unit} with the one that would leave, and the choice of {policy} \
+                     changes it"
+                ),
+            "use fifo, lru, cflru or min with tinylfu",
+        )
+    }
+
     /// What it says, with its options apart from its words.
     pub fn sentence(&self) -> Sentence {
         match self {

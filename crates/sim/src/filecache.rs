@@ -262,14 +262,7 @@ fn check_choices(experiment: &FileCacheExperiment, policies: &[Caching]) -> Resu
         };
         let (entry, name) = (policy.entry(), policy.entry().description.name);
         if rules.contains(&AdmissionRule::TinyLfu) && !entry.can_peek {
-            return Err(SimError::usage(
-                option("admission")
-                    + format!(
-                        " tinylfu compares a block with the one that would leave, and the choice of {name} \
-                         changes it"
-                    ),
-                "use fifo, lru, cflru or min with tinylfu",
-            ));
+            return Err(SimError::cannot_peek(option("admission"), "block", name));
         }
         if rules.contains(&AdmissionRule::Belady) && name != "min" {
             return Err(SimError::usage(

@@ -127,14 +127,7 @@ fn check_page_policy(experiment: &TierExperiment, policy: &Contender) -> Result<
     }
     let has_tinylfu = experiment.promotions.iter().any(|(_, rule)| *rule == PromotionRule::TinyLfu);
     if has_tinylfu && !entry.can_peek {
-        return Err(SimError::usage(
-            option("promote")
-                + format!(
-                    " tinylfu compares a page with the one that would leave, and the choice of {name} \
-                     changes it"
-                ),
-            "use fifo, lru, cflru or min with tinylfu",
-        ));
+        return Err(SimError::cannot_peek(option("promote"), "page", name));
     }
     Ok(())
 }
