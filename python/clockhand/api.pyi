@@ -9,7 +9,7 @@ import polars as pl
 from clockhand.studies.filecache.run import FileCacheRun
 from clockhand.studies.locality.result import Locality
 from clockhand.studies.pagecache.run import PageCacheRun
-from clockhand.studies.pages.recommendation import Recommendation
+from clockhand.studies.pages.recommended import Recommendation
 from clockhand.studies.pages.result import Simulation
 from clockhand.studies.programs.comparison import PagedComparison
 from clockhand.studies.programs.result import PagedRun
