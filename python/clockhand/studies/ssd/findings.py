@@ -210,7 +210,7 @@ def _of_writes(cells: pl.DataFrame, where: str) -> list[str]:
         names = called.filter(pl.col("host_writes") == least)["called"]
         others = ordered.filter(pl.col("host_writes") > least)
         size = f"With {_buffer_size(same)} of buffer"
-        near = called.filter(is_near(pl.col("host_writes"), least))
+        near = ordered.filter(is_near(pl.col("host_writes"), least))
         if others.is_empty() or 1 - least / others["host_writes"][-1] < NOTICEABLE:
             sentences.append(f"{size}, all write the same number of pages to flash on {where}.")
             continue
@@ -218,7 +218,7 @@ def _of_writes(cells: pl.DataFrame, where: str) -> list[str]:
             worst = ordered.row(-1, named=True)
             sentences.append(
                 f"{size}, {counted(near.height, same.height, 'buffers')} hardly differ on {where}: "
-                f"{least:,} ({_listed(names)}) to {near['host_writes'].max():,} pages to flash"
+                f"{least:,} ({_listed(names)}) to {near['host_writes'][-1]:,} pages to flash"
                 + (f"; the most, {worst['host_writes']:,}, writes {printable(worst['called'])}."
                    if near.height < same.height else ".")
             )  # fmt: skip
