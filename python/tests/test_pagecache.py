@@ -1,6 +1,7 @@
 """Page caches: the command, the library, tables and reports."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -228,6 +229,17 @@ def test_the_report_and_the_pictures(events: Path, tmp_path: Path) -> None:
     for words in ("Clockhand report on page caches", "I/O time (ms)", "What became of dirty pages"):
         assert words in html
     assert {path.name for path in plots.iterdir()} >= {"io_time.svg", "reasons.png"}
+
+
+def test_the_title_is_about_all_memory_sizes(events: Path, tmp_path: Path) -> None:
+    several = run_pagecache(str(events), policies=["clock", "cflru"], frames="2,3,9")
+    one = run_pagecache(str(events), policies=["clock", "cflru"], frames="3")
+    titles = []
+    for run in (several, one):
+        run.report(tmp_path / "report.html")
+        titles += re.findall("<h1>(.*)</h1>", (tmp_path / "report.html").read_text())
+    assert "clock over 3 memory sizes of " in titles[0]
+    assert titles[1].startswith("With 3 frames, ")
 
 
 def test_the_table_for_people_leaves_out_what_did_not_happen(clockhand: Any, events: Path) -> None:

@@ -75,15 +75,18 @@ def render(
     title, sentences = titled(findings(rows, facts), len(split), f"Page caches, {count}")
     table = table_without_filter(rows, facts, {})
     together = {section.label: section.records for section in split}
-    leading = overviews(together) if len(split) > 1 else []
-    title = headline(leading, "I/O time", len(split)) or title
+    ranked = overviews(together)
+    sizes = f"{rows['frames'].n_unique()} memory sizes of {split[0].label}"
+    over = headline(ranked, "I/O time", sizes if len(split) == 1 else f"{len(split)} inputs")
+    if over:
+        title, sentences = over, findings(rows, facts)
     parts += OVER_TIME.parts(intervals, facts, parts)
     return study_page().render(
         overline="page caches",
         title=title,
         sentences=sentences,
         parts=parts,
-        leading=leading,
+        leading=ranked if len(split) > 1 else [],
         facts=printable(facts),
         table=table,
         payload=payload(parts, {"rows-heading": table}),

@@ -76,7 +76,9 @@ def panels(rows: pl.DataFrame) -> list[Graph]:
         result.append(_fault_rate_by_page(_like(one_storage, first, ("tlb", "tlb2"))))
     place = _like(cells, first, ("memory", "tlb", "tlb2"))
     storages = place.partition_by("storage_ratio", "device", maintain_order=True)
-    return result + [_times_by_page(group, number) for number, group in enumerate(storages, 1)]
+    times = [_times_by_page(group, number) for number, group in enumerate(storages, 1)]
+    # The title is about the best page where there are several.
+    return times + result if cells["page_bytes"].n_unique() > 1 else result + times
 
 
 def _like(rows: pl.DataFrame, first: Fields, columns: Sequence[str]) -> pl.DataFrame:
