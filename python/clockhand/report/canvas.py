@@ -158,6 +158,10 @@ def _as_layer(layer: Spec) -> "alt.Chart":
 def as_spec(figure: "alt.LayerChart", canvas: Canvas, records: Sequence[dict[str, Any]]) -> Spec:
     """Return a chart of Altair without data as a figure, in the colours and the type of the page:
     of the page, whose records it shares, or a picture with all."""
+    import altair as alt
+
+    # Without any, Altair would give each layer data of its own, which is empty.
+    figure = figure.properties(data=alt.NamedData(name=ROWS))
     data = {"name": ROWS} if canvas.on_page else {"values": list(records)}
     theme = _configuration(canvas.theme)
     return {**figure.to_dict(validate=False), "data": data, "config": theme}
