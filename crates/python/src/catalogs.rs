@@ -19,6 +19,8 @@ struct ParameterFacts {
     summary: &'static str,
     domain: String,
     default: String,
+    /// The parameter, and its value, without which this one has no effect.
+    only_with: Option<(&'static str, &'static str)>,
 }
 
 #[derive(Serialize)]
@@ -41,6 +43,7 @@ pub(crate) fn described(description: Description, kind: String) -> PolicyFacts {
         summary: parameter.summary,
         domain: parameter.domain.to_string(),
         default: parameter.default.to_string(),
+        only_with: parameter.only_with,
     };
     PolicyFacts {
         name: description.name,
@@ -64,6 +67,7 @@ pub(crate) fn policies(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
             summary: "seconds that a memory size may take about",
             domain: "a number such as 2 or 0.5, from 0 to 3600".to_owned(),
             default: "--bound-effort, or 2".to_owned(),
+            only_with: None,
         }],
     };
     let ends = [

@@ -59,7 +59,7 @@ def candidates_of(purpose: str) -> list[str]:
 def with_cost_ratio(names: Iterable[str], ratio: Fraction) -> dict[str, str]:
     """Each policy as it would be by default on a device with another write/read ratio."""
     cost_ratios = {
-        policy["name"]: parameter["name"]
+        policy["name"]: (parameter["name"], parameter["only_with"])
         for policy in (*_engine.policies(), *_engine.own_policies())
         for parameter in policy["parameters"]
         if parameter["name"] in (COST_RATIO, OWN_COST_RATIO)
@@ -67,9 +67,11 @@ def with_cost_ratio(names: Iterable[str], ratio: Fraction) -> dict[str, str]:
 
     def scaled(policy: str) -> str:
         name = _engine.policy_name(policy)
-        parameter = cost_ratios.get(name)
+        parameter, only_with = cost_ratios.get(name, (None, None))
         given = policy[len(name) + 1 :]
-        if parameter is None or any(part.startswith(f"{parameter}=") for part in given.split(",")):
+        settings = given.split(",")
+        is_idle = only_with is not None and "=".join(only_with) not in settings
+        if parameter is None or is_idle or any(it.startswith(f"{parameter}=") for it in settings):
             return policy
         return f"{name}:{parameter}={ratio}{',' if given else ''}{given}"
 
