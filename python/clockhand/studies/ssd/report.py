@@ -168,7 +168,8 @@ class _Figures:
             for measure in drawable(MEASURES, self.records)
         ]
         # What the title is about comes first: of timed runs their p99.
-        leading = ("write_p99_us", "read_p99_us") if self.timed is not None else ()
+        is_led_by_time = self.timed is not None and not self.frontier
+        leading = ("write_p99_us", "read_p99_us") if is_led_by_time else ()
         return sorted(
             drawn, key=lambda measure: (not measure.has_bound, measure.field not in leading)
         )
