@@ -25,6 +25,7 @@ from clockhand.studies.locality.tables import TABLES
 from clockhand.studies.locality.window import predict_window
 from clockhand.studies.pages.run import GAUGE_SCHEMA, run_simulation
 from clockhand.studies.ssd.findings import FAMILY
+from clockhand.study.errors import UsageError
 from clockhand.study.records import Fields, Record
 from clockhand.study.run import called as run_study
 from clockhand.sweep import Sweep, analyse, run_sweep
@@ -38,6 +39,10 @@ AS_IT_IS = "as it is"
 
 GAUGE_SAMPLES = 400
 """Samples of a gauge that a figure can show."""
+
+
+OF_NO_CLAIM = ("reserve",)
+"""Parts that are shown, and judge nothing: traces may be too small for them."""
 
 
 @dataclass(frozen=True)
@@ -94,26 +99,35 @@ def reproduce(
         UsageError: ``jobs`` is out of range.
         ClockhandError: a trace cannot be read, or the sweep was interrupted.
     """
-    swept = [
-        run_sweep(
-            part.sweep,
-            dataset=part.dataset(dataset),
-            jobs=jobs,
-            watch=watch,
-            command=command or f"clockhand reproduce {experiment.paper}",
-        )
-        for _, part in experiment.parts
-    ]
+    parts: list[tuple[str, Part]] = []
+    swept: list[Sweep] = []
+    warnings: list[str] = []
+    for name, part in experiment.parts:
+        try:
+            sweep = run_sweep(
+                part.sweep,
+                dataset=part.dataset(dataset),
+                jobs=jobs,
+                watch=watch,
+                command=command or f"clockhand reproduce {experiment.paper}",
+            )
+        except UsageError as refusal:
+            if name not in OF_NO_CLAIM:
+                raise
+            warnings.append(f"the part {name} is left out: {refusal}")
+        else:
+            parts.append((name, part))
+            swept.append(sweep)
     results: Fields = {}
-    for (name, part), sweep in zip(experiment.parts, swept, strict=True):
+    for (name, part), sweep in zip(parts, swept, strict=True):
         before = [results[name]] if name in results else []
         results[name] = pl.concat([*before, _rows_of(part, sweep)])
-    parts = dict(experiment.parts)
+    by_name = dict(parts)
     for name, (kind, asked) in experiment.beside.items():
         own = {key: value for key, value in asked.items() if key != "traces_of"}
-        beside = _Beside(parts.get(asked.get("traces_of", MAIN)), results, jobs)
+        beside = _Beside(by_name.get(asked.get("traces_of", MAIN)), results, jobs)
         results |= getattr(beside, kind)(name, **own)
-    results["facts"] = _joined_facts(experiment.parts, swept)
+    results["facts"] = _joined_facts(parts, swept)
     claims = judge(experiment.paper, results)
     results |= {
         "claims": claim_table(claims),
@@ -123,7 +137,7 @@ def reproduce(
     report = packaged_content(experiment.paper, "report.toml")
     analyses = [
         PaperTable(it.title, it.slug, analyse(results[name], it))
-        for name, part in experiment.parts
+        for name, part in parts
         for it in part.sweep.analyses
     ]
     kept = [
@@ -142,7 +156,10 @@ def reproduce(
         results=results,
         tables=[*analyses, *kept],
         facts=results["facts"],
-        warnings=unique(warning for sweep in swept for warning in sweep.warnings),
+        warnings=[
+            *warnings,
+            *unique(warning for sweep in swept for warning in sweep.warnings),
+        ],
     )
 
 
