@@ -542,8 +542,9 @@ def test_a_mean_is_inconclusive_if_other_cases_might_have_met_the_number() -> No
     # Around the number and narrow: reproduced. Around it and wide: other cases might say otherwise.
     assert judged_mean_of(0.24, 0.25, 0.23, 0.24, 0.245, paper=0.24) is Verdict.REPRODUCED
     assert judged_mean_of(0.02, 0.46, 0.1, 0.4, 0.24, paper=0.24) is Verdict.INCONCLUSIVE
-    # Wide, but all of it beyond the number.
-    assert judged_mean_of(0.5, 0.9, 0.6, 0.8, 0.7, paper=0.24) is Verdict.DIRECTION
+    # Wide, but all of it beyond the number: by less than a factor of two, and by more.
+    assert judged_mean_of(0.3, 0.6, 0.4, 0.5, 0.45, paper=0.24) is Verdict.DIRECTION
+    assert judged_mean_of(0.5, 0.9, 0.6, 0.8, 0.7, paper=0.24) is Verdict.SIGN
     low, high = interval([0.02, 0.46, 0.1, 0.4, 0.24])
     assert 0.02 < low < 0.244 < high < 0.46
     assert interval([0.3] * 7) == pytest.approx((0.3, 0.3))
