@@ -300,7 +300,8 @@ def test_the_command_writes_claims_tables_and_a_page(
         "timed-verdicts.csv", "paper-drive.csv",
     }  # fmt: skip
     claims = pl.read_json(tmp_path / "claims.json")
-    assert len(claims) == len(judge(made.results["rows"])) and set(claims["counted"]) == {
+    judged = {name: made.results[name] for name in ("rows", "paper_drive")}
+    assert len(claims) == len(judge_paper("clock-dnv", judged)) and set(claims["counted"]) == {
         "yes",
         "no, true by construction",
     }
