@@ -302,6 +302,26 @@ impl<const WORDS: usize, const LISTS: usize> GhostLists<WORDS, LISTS> {
     }
 }
 
+/// What a policy with [`GhostLists`] in its field `ghosts` says of them to the driver: they take more pages, and what they
+/// know of a page can be fetched ahead.
+macro_rules! has_ghosts {
+    () => {
+        const TAKES_MORE_PAGES: bool = true;
+        const LOOKS_AHEAD: bool = true;
+
+        fn take_more_pages(&mut self, pages: u32) {
+            self.ghosts.take_more(pages);
+        }
+
+        #[inline(always)]
+        fn look_ahead(&self, page: crate::PageId, fetch: impl Fn(&u32)) {
+            fetch(self.ghosts.known_of(page));
+        }
+    };
+}
+
+pub(crate) use has_ghosts;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -376,23 +396,3 @@ mod tests {
         follow(GhostLists::<1, 2>::new(FIRST_PAGES), TURNS - 100);
     }
 }
-
-/// What a policy with [`GhostLists`] in its field `ghosts` says of them to the driver: they take more pages, and what they
-/// know of a page can be fetched ahead.
-macro_rules! has_ghosts {
-    () => {
-        const TAKES_MORE_PAGES: bool = true;
-        const LOOKS_AHEAD: bool = true;
-
-        fn take_more_pages(&mut self, pages: u32) {
-            self.ghosts.take_more(pages);
-        }
-
-        #[inline(always)]
-        fn look_ahead(&self, page: crate::PageId, fetch: impl Fn(&u32)) {
-            fetch(self.ghosts.known_of(page));
-        }
-    };
-}
-
-pub(crate) use has_ghosts;
