@@ -25,11 +25,6 @@ FAR_FEWER = 0.02
 99 % less."""
 
 
-def is_near(column: pl.Expr, least: float) -> pl.Expr:
-    """Tell which values hardly differ from the least."""
-    return column <= (1 + NEAR) * least
-
-
 def _without_size(column: str) -> pl.Expr:
     return pl.col(column).map_elements(lambda text: without(text, "total"), return_dtype=pl.String)
 
@@ -171,7 +166,7 @@ def _mostly_alike(size: pl.DataFrame, column: str) -> bool:
 
 def _near_best(size: pl.DataFrame, column: str) -> pl.DataFrame:
     least: Any = size[column].min()
-    return size.filter(is_near(pl.col(column), least or 0))
+    return size.filter(pl.col(column) <= (1 + NEAR) * (least or 0))
 
 
 def _hardly(
@@ -210,11 +205,11 @@ def _of_writes(cells: pl.DataFrame, where: str) -> list[str]:
         names = called.filter(pl.col("host_writes") == least)["called"]
         others = ordered.filter(pl.col("host_writes") > least)
         size = f"With {_buffer_size(same)} of buffer"
-        near = ordered.filter(is_near(pl.col("host_writes"), least))
+        near = _near_best(ordered, "host_writes")
         if others.is_empty() or 1 - least / others["host_writes"][-1] < NOTICEABLE:
             sentences.append(f"{size}, all write the same number of pages to flash on {where}.")
             continue
-        if same.height > 2 and 3 * near.height >= 2 * same.height:
+        if same.height > 2 and _mostly_alike(same, "host_writes"):
             worst = ordered.row(-1, named=True)
             sentences.append(
                 f"{size}, {counted(near.height, same.height, 'buffers')} hardly differ on {where}: "
