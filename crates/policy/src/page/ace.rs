@@ -154,36 +154,46 @@ impl Cataloged for Ace {
     }
 }
 
+/// What a policy that wraps others does with a batch: the wrapped one decides, and more is written with its victim. Each
+/// says with `of_wrapped!` which it wraps.
+macro_rules! writes_with_victims {
+    () => {
+        fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
+            of_wrapped!(&mut self.wrapped, policy => {
+                let victim = policy.choose_victim(frames);
+                self.batch.write_with(victim, policy, frames);
+                victim
+            })
+        }
+
+        fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, frames: &mut F) {
+            of_wrapped!(&mut self.wrapped, policy => policy.loaded(fault, frame, frames));
+        }
+
+        fn dropped<F: Frames>(&mut self, frame: Frame, frames: &F) {
+            of_wrapped!(&mut self.wrapped, policy => policy.dropped(frame, frames));
+        }
+
+        fn inspect(&self, inspector: &mut dyn Inspector) {
+            of_wrapped!(&self.wrapped, policy => policy.inspect(inspector));
+        }
+
+        fn check_invariants<F: Frames>(&self, frames: &F) {
+            of_wrapped!(&self.wrapped, policy => policy.check_invariants(frames));
+        }
+    };
+}
+
+pub(super) use writes_with_victims;
+
 impl PagePolicy for Ace {
     const TAKES_MORE_PAGES: bool = true;
     const MINDS_LAST_WRITE_BACK: bool = true;
 
-    fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
-        of_wrapped!(&mut self.wrapped, policy => {
-            let victim = policy.choose_victim(frames);
-            self.batch.write_with(victim, policy, frames);
-            victim
-        })
-    }
-
-    fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, frames: &mut F) {
-        of_wrapped!(&mut self.wrapped, policy => policy.loaded(fault, frame, frames));
-    }
-
-    fn dropped<F: Frames>(&mut self, frame: Frame, frames: &F) {
-        of_wrapped!(&mut self.wrapped, policy => policy.dropped(frame, frames));
-    }
+    writes_with_victims!();
 
     fn written_back<F: Frames>(&mut self, frame: Frame, frames: &F) {
         of_wrapped!(&mut self.wrapped, policy => policy.written_back(frame, frames));
-    }
-
-    fn inspect(&self, inspector: &mut dyn Inspector) {
-        of_wrapped!(&self.wrapped, policy => policy.inspect(inspector));
-    }
-
-    fn check_invariants<F: Frames>(&self, frames: &F) {
-        of_wrapped!(&self.wrapped, policy => policy.check_invariants(frames));
     }
 }
 

@@ -26,7 +26,7 @@
 
 use alloc::format;
 
-use super::ace::{BATCH, Batch, with_defaults};
+use super::ace::{BATCH, Batch, with_defaults, writes_with_victims};
 use super::clock::Clock;
 use super::credit_clock::CreditClock;
 use super::{BitDriven, Fault, Inspector, PagePolicy};
@@ -91,29 +91,7 @@ impl Cataloged for AceClock {
 impl PagePolicy for AceClock {
     const TAKES_MORE_PAGES: bool = true;
 
-    fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
-        of_wrapped!(&mut self.wrapped, policy => {
-            let victim = policy.choose_victim(frames);
-            self.batch.write_with(victim, policy, frames);
-            victim
-        })
-    }
-
-    fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, frames: &mut F) {
-        of_wrapped!(&mut self.wrapped, policy => policy.loaded(fault, frame, frames));
-    }
-
-    fn dropped<F: Frames>(&mut self, frame: Frame, frames: &F) {
-        of_wrapped!(&mut self.wrapped, policy => policy.dropped(frame, frames));
-    }
-
-    fn inspect(&self, inspector: &mut dyn Inspector) {
-        of_wrapped!(&self.wrapped, policy => policy.inspect(inspector));
-    }
-
-    fn check_invariants<F: Frames>(&self, frames: &F) {
-        of_wrapped!(&self.wrapped, policy => policy.check_invariants(frames));
-    }
+    writes_with_victims!();
 }
 
 impl BitDriven for AceClock {
