@@ -26,12 +26,22 @@ def features(*options: str) -> set[str]:
     return {line for line in done.stdout.splitlines() if line}
 
 
-def test_what_the_engine_links_is_not_built_again_for_tests() -> None:
+@pytest.mark.parametrize(
+    ("engine_edges", "tests_edges"),
+    [
+        ("normal,build", "normal,build,dev"),
+        # Without what runs while others are built, whose features may differ.
+        ("normal,no-proc-macro", "no-build,no-proc-macro"),
+    ],
+)
+def test_what_the_engine_links_is_not_built_again_for_tests(
+    engine_edges: str, tests_edges: str
+) -> None:
     engine = features(
         "--package", "clockhand-python", "--features", "pyo3/extension-module",
-        "--edges", "normal,build",
+        "--edges", engine_edges,
     )  # fmt: skip
-    preload = features("--package", "clockhand-preload", "--edges", "normal,build")
-    tests = features("--workspace", "--edges", "normal,build,dev")
+    preload = features("--package", "clockhand-preload", "--edges", engine_edges)
+    tests = features("--workspace", "--edges", tests_edges)
     again = {line for line in (engine | preload) - tests if line.split()[0] not in DIFFERING}
-    assert not again, "crates/python/Cargo.toml names such features, for this reason"
+    assert not again, "Cargo.toml and crates/python/Cargo.toml name such features, for this reason"
