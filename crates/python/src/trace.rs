@@ -43,16 +43,12 @@ impl TraceSource {
             name: None,
             without_digest: false,
         };
-        Ok(TraceSource(TraceInput::File { path, options }))
+        Ok(TraceSource(TraceInput::opened(path, options)))
     }
 
     /// This file under another name, in rows and messages.
     fn named(&self, name: String) -> Self {
-        let mut input = self.0.clone();
-        if let TraceInput::File { options, .. } = &mut input {
-            options.name = Some(name);
-        }
-        TraceSource(input)
+        TraceSource(self.0.clone().named(name))
     }
 
     /// The same trace, whose facts have no SHA-256, which takes less time.
@@ -87,7 +83,7 @@ impl TraceSource {
             ))
         })?;
         let parts = traces.iter().map(|trace| trace.0.clone()).collect();
-        Ok(TraceSource(TraceInput::Joined { name, parts, order }))
+        Ok(TraceSource(TraceInput::joined(name, parts, order)))
     }
 
     /// This trace, whose page views are kept in files without names in a folder.
@@ -115,7 +111,7 @@ impl TraceSource {
             streams: streams.map(|array| array.as_slice().map(<[u32]>::to_vec)).transpose()?,
             times_ns: times_ns.map(|array| array.as_slice().map(<[u64]>::to_vec)).transpose()?,
         };
-        Ok(TraceSource(TraceInput::Table { name, table: Arc::new(table) }))
+        Ok(TraceSource(TraceInput::table(name, Arc::new(table))))
     }
 
     /// Requests that a recipe describes and that are made while they are read.
@@ -132,8 +128,7 @@ impl TraceSource {
         let recipe = recipe.map_err(exception)?;
         let memory_limit_bytes =
             memory_limit.map(memory_limit_bytes).transpose().map_err(exception)?;
-        let recipe = Arc::new(recipe);
-        Ok(TraceSource(TraceInput::Synthetic { recipe, memory_limit_bytes }))
+        Ok(TraceSource(TraceInput::synthetic(recipe).limited(memory_limit_bytes)))
     }
 
     /// What the rows of a result call the trace.

@@ -24,7 +24,7 @@ fn filecache(criterion: &mut Criterion) {
         let [MemorySize::Frames(blocks)] = pages.sizes[..] else { panic!("one size in frames") };
         let mut experiment = FileCacheExperiment {
             intervals: clockhand_sim::Intervals::default(),
-            traces: vec![TraceInput::Table { name: path.name().to_owned(), table }],
+            traces: vec![TraceInput::table(path.name(), table)],
             policies: pages.policies,
             seed: 0,
             capacities: vec![Capacity::Size(MemorySize::Frames(blocks))],

@@ -28,7 +28,7 @@ fn locality(criterion: &mut Criterion) {
         let table = Arc::new(workload::table(path, PAGES, REFERENCES));
         let study = LocalityStudy {
             intervals: clockhand_sim::Intervals::default(),
-            trace: TraceInput::Table { name: path.name().to_owned(), table: Arc::clone(&table) },
+            trace: TraceInput::table(path.name(), Arc::clone(&table)),
             page_bytes: PAGE_BYTES,
             device: "slc-nand".to_owned(),
             ties: Ties::Stable,

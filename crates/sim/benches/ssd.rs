@@ -39,7 +39,7 @@ fn experiment(table: &Arc<RequestTable>, buffer: &str, copies: usize) -> SsdExpe
     SsdExperiment {
         intervals: clockhand_sim::Intervals::default(),
         io_log: None,
-        traces: vec![TraceInput::Table { name: "writes".to_owned(), table: Arc::clone(table) }],
+        traces: vec![TraceInput::table("writes", Arc::clone(table))],
         buffers: vec![buffer; copies],
         ssds: vec![DRIVE.to_owned()],
         precondition: Precondition::Fill,

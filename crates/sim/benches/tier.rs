@@ -67,10 +67,8 @@ fn run(trace: &TraceInput, most_frames: u32, policy: &str, see: &str, cells: u32
 
 fn main() {
     let only = std::env::args().skip(1).find(|word| !word.starts_with('-'));
-    let zipf = TraceInput::Table {
-        name: "zipf".to_owned(),
-        table: Arc::new(workload::table(Path::Hit, PAGES, REFERENCES)),
-    };
+    let table = Arc::new(workload::table(Path::Hit, PAGES, REFERENCES));
+    let zipf = TraceInput::table("zipf", table);
     let captured = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/tar-gzip.parquet");
     let whole = TierOptions { fast: Some("100%".to_owned()), ..TierOptions::default() };
     for trace in [zipf, TraceInput::file(&captured)] {

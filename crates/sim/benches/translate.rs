@@ -46,7 +46,7 @@ fn experiment(
     let tlb: Vec<String> = tlb.iter().map(|&text| text.to_owned()).collect();
     TranslateExperiment {
         intervals: clockhand_sim::Intervals::default(),
-        traces: vec![TraceInput::Table { name: "program".to_owned(), table: Arc::clone(table) }],
+        traces: vec![TraceInput::table("program", Arc::clone(table))],
         page_sizes_bytes: page_sizes_bytes.to_vec(),
         tlbs: TlbLevels::parse_all(&tlb, &[]).expect("TLBs"),
         sizes: vec![MemorySize::Share { numerator: 1, denominator: 2 }],

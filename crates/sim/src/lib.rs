@@ -17,7 +17,7 @@
 //!     addresses: references.map(|number| number % 10 * 4096).collect(),
 //!     ..RequestTable::default()
 //! };
-//! let trace = TraceInput::Table { name: "a loop".to_owned(), table: Arc::new(table) };
+//! let trace = TraceInput::table("a loop", Arc::new(table));
 //! let options = PagesOptions {
 //!     policy: vec!["lru".to_owned(), "min".to_owned()],
 //!     frames: Some("8".to_owned()),

@@ -197,7 +197,7 @@ impl<'a> Study for PagesStudy<'a> {
     type Finished = FinishedCell;
 
     fn prepare(&self, input: &TraceInput, progress: &Progress) -> Result<Views, SimError> {
-        let (input, scratch) = input.scratch();
+        let (input, scratch) = input.apart_from_scratch();
         self.check_scratch(scratch.is_some())?;
         let Experiment { page_bytes, intervals, policies, io_log, .. } = self.experiment;
         let wanted = Wanted {
@@ -208,7 +208,7 @@ impl<'a> Study for PagesStudy<'a> {
         };
         // In a log a page's place is its number.
         let numbering = if io_log.is_some() { Numbering::ByAddress } else { numbering(policies) };
-        let views = read_at(input, scratch, wanted, numbering, progress)?;
+        let views = read_at(&input, scratch.as_deref(), wanted, numbering, progress)?;
         Ok(views.into_iter().next().expect("one page size gives one entry"))
     }
 

@@ -4,7 +4,6 @@
 //! `benches/file_to_view.py` makes files and runs it.
 
 use std::error::Error;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use clockhand_trace::progress::Progress;
@@ -26,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let options =
         OpenOptions { format: Some(format), assume_reads: true, ..OpenOptions::default() };
     let start = Instant::now();
-    let trace = TraceInput::File { path: PathBuf::from(file), options };
+    let trace = TraceInput::opened(file, options);
     let mut builder = PageViewBuilder::new(PAGE_BYTES, Folding::Runs)?;
     let report = trace.for_each_batch(&Progress::default(), &mut |batch| {
         builder.extend(batch);

@@ -95,7 +95,7 @@ pub fn experiment(
     Experiment {
         intervals: clockhand_sim::Intervals::default(),
         io_log: None,
-        traces: vec![TraceInput::Table { name: path.name().to_owned(), table: Arc::clone(table) }],
+        traces: vec![TraceInput::table(path.name(), Arc::clone(table))],
         policies: vec![policy; copies],
         seed: SEED,
         sizes: vec![MemorySize::Frames(path.frames(pages))],

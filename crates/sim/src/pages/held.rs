@@ -81,6 +81,7 @@ fn each_once<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
 
 /// A trace that was read once: its views at some page sizes.
 pub struct HeldTrace {
+    /// Without scratch files, which only its views need.
     input: TraceInput,
     /// By page size in bytes.
     at: Vec<(u64, Views)>,
@@ -122,14 +123,14 @@ impl HeldTrace {
         let at = match wanted.page_sizes_bytes {
             [] => Vec::new(),
             sizes => {
-                let (input, scratch) = input.scratch();
+                let (input, scratch) = input.apart_from_scratch();
                 let numbering = numbering(contestants);
-                let views = read_at(input, scratch, wanted, numbering, progress)?;
+                let views = read_at(&input, scratch.as_deref(), wanted, numbering, progress)?;
                 sizes.iter().copied().zip(views).collect()
             }
         };
         Ok(HeldTrace {
-            input: reading.input.clone(),
+            input: reading.input.apart_from_scratch().0,
             at,
             counted: Mutex::default(),
             beside_bytes: AtomicU64::new(0),
@@ -154,7 +155,7 @@ impl HeldTrace {
         if let Some(trace) = counted.get(&page_bytes) {
             return Ok(trace.clone());
         }
-        let trace = count(self.input.scratch().0, page_bytes, progress)?;
+        let trace = count(&self.input, page_bytes, progress)?;
         Ok(counted.entry(page_bytes).or_insert(trace).clone())
     }
 
@@ -171,7 +172,7 @@ impl HeldTrace {
 
     /// The trace without scratch files: samples are small.
     pub(super) fn input_of_samples(&self) -> &TraceInput {
-        self.input.scratch().0
+        &self.input
     }
 
     /// The memory that the trace and its cells may take.

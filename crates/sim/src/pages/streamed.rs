@@ -68,7 +68,7 @@ impl<'a> StreamedCell<'a> {
         let threads =
             experiment.jobs.or_else(|| thread::available_parallelism().ok().map(NonZeroUsize::get));
         let depends_on_trace = matches!(size, MemorySize::Share { .. });
-        let is_kept = input.scratch().1.is_some()
+        let is_kept = input.scratch().is_some()
             || experiment.observation.is_some()
             || experiment.io_log.is_some()
             || !experiment.intervals.is_off();

@@ -27,8 +27,7 @@ pub(crate) fn ahead(
 ) -> Option<(TraceInput, u64)> {
     let limit_bytes = limit_bytes.min(next.memory_limit_bytes());
     let share_bytes = limit_bytes / SHARE_OF_EACH;
-    let waits =
-        taken_bytes > share_bytes || !next.can_be_read_again() || next.scratch().1.is_some();
+    let waits = taken_bytes > share_bytes || !next.can_be_read_again() || next.scratch().is_some();
     if waits { None } else { Some((next.within(share_bytes)?, share_bytes)) }
 }
 

@@ -2,7 +2,6 @@
 //! peak it looks at.
 
 use std::fs;
-use std::sync::Arc;
 
 use clockhand_sim::{PagesOptions, Progress, Row, TraceInput, simulate};
 use clockhand_trace::{Overrides, Recipe};
@@ -35,7 +34,7 @@ fn references_in_files_take_no_memory() {
     let requests = REQUESTS.to_string();
     let given = Overrides { requests: Some(&requests), seed: None, arrivals: None };
     let recipe = Recipe::open(RECIPE, &given).unwrap_or_else(|error| panic!("{error}"));
-    let input = TraceInput::Synthetic { recipe: Arc::new(recipe), memory_limit_bytes: None };
+    let input = TraceInput::synthetic(recipe);
     let folder = tempfile::tempdir().expect("a folder");
     let peaks = || peak_bytes().expect("this kernel tells the peak");
     if peak_bytes().is_none() {

@@ -14,7 +14,7 @@ pub const PAGE_BYTES: u64 = 4096;
 
 /// A trace in memory.
 pub fn input(name: &str, table: RequestTable) -> TraceInput {
-    TraceInput::Table { name: name.to_owned(), table: Arc::new(table) }
+    TraceInput::table(name, Arc::new(table))
 }
 
 /// One request per page reference: `r3` reads page 3, `w3` writes it.

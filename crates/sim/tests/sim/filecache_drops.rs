@@ -19,7 +19,7 @@ fn cache_of(folder: &tempfile::TempDir, text: &str, format: Option<&str>) -> Fil
     std::fs::write(&path, text).unwrap();
     let options = OpenOptions { format: format.map(str::to_owned), ..OpenOptions::default() };
     let mut cache = FileCache::new(table_of(&[]));
-    cache.experiment.traces = vec![TraceInput::File { path, options }];
+    cache.experiment.traces = vec![TraceInput::opened(path, options)];
     cache
 }
 

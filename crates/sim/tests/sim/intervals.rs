@@ -35,7 +35,7 @@ fn table(seed: u64, requests: u64) -> RequestTable {
 }
 
 fn input(table: &RequestTable) -> Vec<TraceInput> {
-    vec![TraceInput::Table { name: "made".to_owned(), table: Arc::new(table.clone()) }]
+    vec![TraceInput::table("made", Arc::new(table.clone()))]
 }
 
 fn objects(rows: &[impl serde::Serialize]) -> Rows {

@@ -58,7 +58,7 @@ fn committed_trace() -> TraceInput {
         assert_eq!(report.expect("the committed trace").requests, 1_221_163);
         Arc::new(RequestTable { sizes_bytes: Some(sizes), streams: Some(streams), ..table })
     };
-    TraceInput::Table { name: "tar-gzip".to_owned(), table: Arc::clone(TABLE.get_or_init(read)) }
+    TraceInput::table("tar-gzip", Arc::clone(TABLE.get_or_init(read)))
 }
 
 #[test]

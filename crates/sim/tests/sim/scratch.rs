@@ -45,12 +45,9 @@ fn the_pass_of_lru_and_mapped_bits_count_the_same_on_records_in_files() {
 #[test]
 fn cells_that_have_no_room_at_once_wait_and_count_the_same() {
     let policies: Vec<&str> = CATALOG.iter().map(|entry| entry.description.name).take(6).collect();
-    let [in_memory, limited] = [None, Some(1)].map(|memory_limit_bytes| {
+    let [in_memory, limited] = [None, Some(16 << 20)].map(|memory_limit_bytes| {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(TRACE);
-        let mut trace = TraceInput::file(path);
-        if let (TraceInput::File { options, .. }, Some(_)) = (&mut trace, memory_limit_bytes) {
-            options.memory_limit_bytes = Some(16 << 20);
-        }
+        let trace = TraceInput::file(path).limited(memory_limit_bytes);
         let folder = tempfile::tempdir().expect("a folder");
         rows(&experiment(vec![trace.on_scratch(folder.path())], &policies, &[64, 700]))
     });

@@ -7,6 +7,7 @@ use clockhand_sim::{
     Bits, Experiment, MemorySize, Progress, ReplayOptions, RequestTable, Row, SimError, TraceInput,
     simulate,
 };
+use clockhand_trace::OpenOptions;
 use proptest::prelude::*;
 
 use crate::experiments::{cases, experiment, input, replay_options, rows};
@@ -87,10 +88,12 @@ fn a_trace_that_is_cut_and_one_that_is_interrupted_are_told_of() {
     let folder = tempfile::tempdir().expect("a folder");
     let cut = folder.path().join("cut.oracleGeneral.bin");
     std::fs::write(&cut, vec![1; 24 * 100_000 + 7]).expect("it is written");
-    let mut input = TraceInput::file(&cut);
-    let TraceInput::File { options, .. } = &mut input else { unreachable!("it is a file") };
-    options.format = Some("oracle-general".to_owned());
-    options.assume_reads = true;
+    let options = OpenOptions {
+        format: Some("oracle-general".to_owned()),
+        assume_reads: true,
+        ..OpenOptions::default()
+    };
+    let input = TraceInput::opened(&cut, options);
     let mut experiment = experiment(vec![input], &["clock"], &[1]);
     experiment.jobs = Some(2);
     let error = simulate(&experiment, &Progress::default()).expect_err("it is cut").to_string();

@@ -288,7 +288,7 @@ fn pages_below_the_blocks_that_a_trace_numbers_are_refused() {
         ..OpenOptions::default()
     };
     let mut experiment = translation(&RequestTable::default(), 4);
-    experiment.traces = vec![TraceInput::File { path: file, options }];
+    experiment.traces = vec![TraceInput::opened(file, options)];
     assert!(!translated(&experiment).is_empty());
     experiment.page_sizes_bytes = vec![4096, 512];
     let sentence = refusal(&experiment);

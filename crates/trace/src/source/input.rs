@@ -18,53 +18,35 @@ use crate::source::request_columns::RequestColumns;
 use crate::source::selection::Selection;
 use crate::synthetic::Recipe;
 
+/// A trace to read: where it comes from, which of its requests are taken, and what the reading may take.
+#[derive(Clone, Debug)]
+pub struct TraceInput {
+    origin: Origin,
+    /// Each takes a part of what the one before it leaves.
+    selections: Vec<Selection>,
+    budget: Budget,
+}
+
 /// Where a trace comes from.
 #[derive(Clone, Debug)]
-pub enum TraceInput {
+enum Origin {
     /// A file, or standard input for `-`.
-    File {
-        /// The file.
-        path: PathBuf,
-        /// How it is opened.
-        options: OpenOptions,
-    },
+    File { path: PathBuf, options: OpenOptions },
     /// Requests in memory.
-    Table {
-        /// What the rows of a result call it.
-        name: String,
-        /// The requests.
-        table: Arc<RequestTable>,
-    },
+    Table { name: String, table: Arc<RequestTable> },
     /// Requests that are made while they are read.
-    Synthetic {
-        /// Their properties.
-        recipe: Arc<Recipe>,
-        /// The memory that they and their views may take; the default is a share of the machine's.
-        memory_limit_bytes: Option<u64>,
-    },
+    Synthetic(Arc<Recipe>),
     /// Several traces as one.
-    Joined {
-        /// What the rows of a result call it.
-        name: String,
-        /// The traces.
-        parts: Vec<TraceInput>,
-        /// In which order.
-        order: JoinOrder,
-    },
-    /// A part of another trace.
-    Part {
-        /// The other trace.
-        whole: Box<TraceInput>,
-        /// Which of its requests.
-        selection: Selection,
-    },
-    /// Another trace, whose page views are kept in files.
-    OnScratch {
-        /// The other trace.
-        whole: Box<TraceInput>,
-        /// The folder of the files.
-        folder: PathBuf,
-    },
+    Joined { name: String, parts: Vec<TraceInput>, order: JoinOrder },
+}
+
+/// What the reading of a trace and its views may take.
+#[derive(Clone, Debug, Default)]
+struct Budget {
+    /// The memory; the default is a share of the machine's.
+    memory_limit_bytes: Option<u64>,
+    /// The folder of the files that page views are kept in, in place of memory.
+    scratch: Option<PathBuf>,
 }
 
 /// The columns of a trace in memory; row `i` of each belongs to request `i`.
@@ -94,9 +76,6 @@ impl RequestTable {
     }
 }
 
-/// Takes a batch of requests, and what was found so far.
-type TakeReported<'a> = dyn FnMut(&[Request], &ReadReport) -> Result<(), TraceError> + 'a;
-
 /// Takes a batch of what fits the trace, and what was found so far.
 pub(crate) type TakeBatch<'a> = dyn FnMut(Batch<'_>, &ReadReport) -> Result<(), TraceError> + 'a;
 
@@ -111,9 +90,10 @@ pub enum Batch<'a> {
 
 /// What is to be read of a trace.
 #[derive(Clone, Copy)]
-enum Wanted {
+pub(crate) enum Wanted {
     Requests,
     Events,
+    /// Events if the trace can hold any that are not requests, else requests.
     Fitting,
 }
 
@@ -121,34 +101,79 @@ enum Wanted {
 type Opened<'a> = (Box<dyn Reader + 'a>, StoredProgress);
 
 impl TraceInput {
-    /// A file whose format is found by content.
+    /// A file whose format is found by content, or standard input for `-`.
     pub fn file(path: impl Into<PathBuf>) -> Self {
-        TraceInput::File { path: path.into(), options: OpenOptions::default() }
+        Self::opened(path, OpenOptions::default())
+    }
+
+    /// A file, or standard input for `-`, that is opened as the options say.
+    pub fn opened(path: impl Into<PathBuf>, mut options: OpenOptions) -> Self {
+        let memory_limit_bytes = options.memory_limit_bytes.take();
+        Self::of(Origin::File { path: path.into(), options }).limited(memory_limit_bytes)
+    }
+
+    /// Requests in memory, which the rows of a result call `name`.
+    pub fn table(name: impl Into<String>, table: Arc<RequestTable>) -> Self {
+        Self::of(Origin::Table { name: name.into(), table })
+    }
+
+    /// Requests that are made while they are read, with the properties of a recipe.
+    pub fn synthetic(recipe: Recipe) -> Self {
+        Self::of(Origin::Synthetic(Arc::new(recipe)))
+    }
+
+    /// Several traces as one, which the rows of a result call `name`.
+    pub fn joined(name: impl Into<String>, parts: Vec<TraceInput>, order: JoinOrder) -> Self {
+        Self::of(Origin::Joined { name: name.into(), parts, order })
+    }
+
+    fn of(origin: Origin) -> Self {
+        Self { origin, selections: Vec::new(), budget: Budget::default() }
+    }
+
+    /// The same trace, whose reading and views may take this much memory; `None` is the default.
+    #[must_use]
+    pub fn limited(mut self, memory_limit_bytes: Option<u64>) -> Self {
+        self.budget.memory_limit_bytes = memory_limit_bytes;
+        self
+    }
+
+    /// This file under another name, in rows and messages; what is no file keeps its own.
+    #[must_use]
+    pub fn named(mut self, name: String) -> Self {
+        if let Some(options) = self.file_options() {
+            options.name = Some(name);
+        }
+        self
     }
 
     /// The part of this trace that a selection wants.
-    pub fn part(self, selection: Selection) -> Self {
-        if selection.is_all() {
-            return self;
+    #[must_use]
+    pub fn part(mut self, selection: Selection) -> Self {
+        if !selection.is_all() {
+            self.selections.push(selection);
         }
-        if let TraceInput::OnScratch { whole, folder } = self {
-            return whole.part(selection).on_scratch(folder);
-        }
-        TraceInput::Part { whole: Box::new(self), selection }
+        self
     }
 
-    /// The same trace, whose page views are to be kept in files without names in a folder. Call
-    /// [`scratch`](Self::scratch) before reading; studies that cannot spill to disk return an error.
-    pub fn on_scratch(self, folder: impl Into<PathBuf>) -> Self {
-        TraceInput::OnScratch { whole: Box::new(self), folder: folder.into() }
+    /// The same trace, whose page views are to be kept in files without names in a folder. Take the folder
+    /// [apart](Self::apart_from_scratch) before reading; studies that cannot spill to disk return an error.
+    #[must_use]
+    pub fn on_scratch(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.budget.scratch = Some(folder.into());
+        self
+    }
+
+    /// The folder of its page views, if they are not in memory.
+    pub fn scratch(&self) -> Option<&Path> {
+        self.budget.scratch.as_deref()
     }
 
     /// The trace itself, and the folder of its page views, if they are not in memory.
-    pub fn scratch(&self) -> (&Self, Option<&Path>) {
-        match self {
-            TraceInput::OnScratch { whole, folder } => (whole, Some(folder)),
-            _ => (self, None),
-        }
+    pub fn apart_from_scratch(&self) -> (Self, Option<PathBuf>) {
+        let mut input = self.clone();
+        let scratch = input.budget.scratch.take();
+        (input, scratch)
     }
 
     /// Only the pages of a captured program that would go to swap.
@@ -191,94 +216,70 @@ impl TraceInput {
     #[must_use]
     pub fn digested(&self, is_digested: bool) -> Self {
         let mut input = self.clone();
-        if let TraceInput::Joined { parts, .. } = &mut input {
-            parts.iter_mut().for_each(|part| *part = part.digested(is_digested));
-        } else if let Some(options) = input.file_options() {
-            options.without_digest = !is_digested;
+        match &mut input.origin {
+            Origin::File { options, .. } => options.without_digest = !is_digested,
+            Origin::Joined { parts, .. } => {
+                parts.iter_mut().for_each(|part| *part = part.digested(is_digested));
+            }
+            Origin::Table { .. } | Origin::Synthetic(_) => {}
         }
         input
     }
 
-    /// The options of the file that this trace is, or is a part of.
+    /// The options of a file.
     fn file_options(&mut self) -> Option<&mut OpenOptions> {
-        match self {
-            TraceInput::File { options, .. } => Some(options),
-            TraceInput::Part { whole, .. } | TraceInput::OnScratch { whole, .. } => {
-                whole.file_options()
-            }
-            TraceInput::Table { .. } | TraceInput::Synthetic { .. } | TraceInput::Joined { .. } => {
-                None
-            }
+        match &mut self.origin {
+            Origin::File { options, .. } => Some(options),
+            _ => None,
         }
     }
 
     /// The memory that the trace and its views may take.
     pub fn memory_limit_bytes(&self) -> u64 {
-        match self {
-            TraceInput::File { options, .. } => options.memory_limit_bytes(),
-            TraceInput::Part { whole, .. } | TraceInput::OnScratch { whole, .. } => {
-                whole.memory_limit_bytes()
-            }
-            TraceInput::Synthetic { memory_limit_bytes, .. } => {
-                memory_limit_bytes.unwrap_or_else(default_memory_limit_bytes)
-            }
-            TraceInput::Joined { parts, .. } => parts
-                .iter()
-                .map(TraceInput::memory_limit_bytes)
-                .min()
-                .unwrap_or_else(default_memory_limit_bytes),
-            TraceInput::Table { .. } => default_memory_limit_bytes(),
-        }
+        let of_parts = match &self.origin {
+            Origin::Joined { parts, .. } => parts.iter().map(Self::memory_limit_bytes).min(),
+            _ => None,
+        };
+        let own = self.budget.memory_limit_bytes.or(of_parts);
+        own.unwrap_or_else(default_memory_limit_bytes)
     }
 
     /// The same trace, of which no more than this may be made; `None` for one in memory, which takes its own already.
     pub fn within(&self, limit_bytes: u64) -> Option<Self> {
         let mut input = self.clone();
-        match &mut input {
-            TraceInput::File { options, .. } => options.memory_limit_bytes = Some(limit_bytes),
-            TraceInput::Part { whole, .. } | TraceInput::OnScratch { whole, .. } => {
-                **whole = whole.within(limit_bytes)?;
-            }
-            TraceInput::Synthetic { memory_limit_bytes, .. } => {
-                *memory_limit_bytes = Some(limit_bytes)
-            }
-            TraceInput::Joined { parts, .. } => {
+        match &mut input.origin {
+            Origin::Table { .. } => return None,
+            Origin::Joined { parts, .. } => {
                 for part in parts {
                     *part = part.within(limit_bytes)?;
                 }
             }
-            TraceInput::Table { .. } => return None,
+            Origin::File { .. } | Origin::Synthetic(_) => {}
         }
-        Some(input)
+        Some(input.limited(Some(limit_bytes)))
     }
 
     /// Returns whether it gives the same requests when it is read a second time: standard input and pipes do not.
     pub fn can_be_read_again(&self) -> bool {
-        match self {
+        match &self.origin {
             // A file that does not exist is refused when it is read, with the reason.
-            TraceInput::File { path, .. } => {
+            Origin::File { path, .. } => {
                 path.as_os_str() != "-"
                     && path.metadata().map_or(true, |found| found.is_file() || found.is_dir())
             }
-            TraceInput::Table { .. } | TraceInput::Synthetic { .. } => true,
-            TraceInput::Joined { parts, .. } => parts.iter().all(TraceInput::can_be_read_again),
-            TraceInput::Part { whole, .. } | TraceInput::OnScratch { whole, .. } => {
-                whole.can_be_read_again()
-            }
+            Origin::Table { .. } | Origin::Synthetic(_) => true,
+            Origin::Joined { parts, .. } => parts.iter().all(Self::can_be_read_again),
         }
     }
 
     /// What the rows of a result call it.
     pub fn name(&self) -> String {
-        match self {
-            TraceInput::File { path, options } => {
+        match &self.origin {
+            Origin::File { path, options } => {
                 options.name.clone().unwrap_or_else(|| path.display().to_string())
             }
-            TraceInput::Table { name, .. } | TraceInput::Joined { name, .. } => name.clone(),
-            TraceInput::Synthetic { recipe, .. } => {
-                recipe.name.clone().unwrap_or_else(|| recipe.pattern())
-            }
-            TraceInput::Part { whole, .. } | TraceInput::OnScratch { whole, .. } => whole.name(),
+            Origin::Table { name, .. } | Origin::Joined { name, .. } => name.clone(),
+            Origin::Synthetic(recipe) => recipe.name.clone().unwrap_or_else(|| recipe.pattern()),
         }
     }
 }

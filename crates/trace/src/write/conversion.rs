@@ -16,7 +16,7 @@ use crate::pages::anonymous::AnonymousPages;
 use crate::progress::Progress;
 use crate::report::ReadReport;
 use crate::request::Request;
-use crate::source::input::{Batch as InputBatch, TraceInput};
+use crate::source::input::{Batch as InputBatch, TraceInput, Wanted};
 use crate::write::event_writer::ObjectNames;
 use crate::write::parquet_writer::OptionalColumns;
 use crate::write::target::{Target, find_target, target_of_path};
@@ -150,12 +150,8 @@ fn read_ahead(
             kinds_sent = report.object_kinds.len();
             sender.send(batch).map_err(|_| TraceError::Interrupted)
         };
-        if !takes_events {
-            return trace.for_each_reported_batch(&reading, &mut |requests, report| {
-                send(Content::Requests(requests.to_vec()), report)
-            });
-        }
-        trace.for_each_fitting_batch(&reading, &mut |batch, report| {
+        let wanted = if takes_events { Wanted::Fitting } else { Wanted::Requests };
+        trace.pull(wanted, &reading, &mut |batch, report| {
             let content = match batch {
                 InputBatch::Requests(requests) => Content::Requests(requests.to_vec()),
                 InputBatch::Events(events) => Content::Events(events.to_vec()),

@@ -92,9 +92,9 @@ fn an_input_gives_the_same_without_a_digest_and_beside_other_work() {
     for (format, path) in excerpts() {
         let options = OpenOptions { assume_reads: true, ..OpenOptions::default() };
         let options = OpenOptions { format: Some(format.clone()), ..options };
-        let file = TraceInput::File { path, options };
+        let file = TraceInput::opened(path, options);
         let (name, order) = ("twice".to_owned(), JoinOrder::Files);
-        let twice = TraceInput::Joined { name, parts: vec![file.clone(), file.clone()], order };
+        let twice = TraceInput::joined(name, vec![file.clone(), file.clone()], order);
         for input in [file, twice] {
             let (mut requests, mut again) = (Vec::new(), Vec::new());
             let read = input.for_each_batch(&Progress::default(), &mut |batch| {

@@ -1,11 +1,11 @@
 //! Reading a source batch by batch.
 
-use super::{Batch, Opened, TakeBatch, TakeReported, TraceInput, Wanted};
+use super::{Batch, Opened, Origin, TakeBatch, TraceInput, Wanted};
 use crate::TraceError;
 use crate::event::Event;
 use crate::info::{TraceInfo, TraceInfoBuilder};
 use crate::progress::{Phase, Progress};
-use crate::reader::{Reader, TraceReader};
+use crate::reader::{OpenOptions, Reader, TraceReader};
 use crate::report::ReadReport;
 use crate::request::Request;
 use crate::source::Progress as StoredProgress;
@@ -70,26 +70,6 @@ impl TraceInput {
         Ok(reader.report().clone())
     }
 
-    /// The same, with what was found so far beside each batch: labels, and the names of its streams.
-    ///
-    /// # Errors
-    ///
-    /// Those of the reader and of `take`, or [`TraceError::Interrupted`].
-    pub fn for_each_reported_batch(
-        &self,
-        progress: &Progress,
-        take: &mut TakeReported<'_>,
-    ) -> Result<ReadReport, TraceError> {
-        self.pull(
-            progress,
-            &mut |batch, report| match batch {
-                Batch::Requests(requests) => take(requests, report),
-                Batch::Events(_) => unreachable!("requests are asked for"),
-            },
-            Wanted::Requests,
-        )
-    }
-
     /// Hands events to `take` if the trace can hold any that are not requests, else requests as
     /// [`for_each_batch`](Self::for_each_batch) does.
     ///
@@ -106,7 +86,7 @@ impl TraceInput {
             let mut take = |batch: &[Request]| take(Batch::Requests(batch));
             return self.hand_out(opened, false, progress, &mut take);
         }
-        self.pull_from(opened, progress, &mut |batch, _| take(batch), Wanted::Events)
+        self.pull_from(opened, Wanted::Events, progress, &mut |batch, _| take(batch))
     }
 
     /// Hands all events to `take`, batch by batch: also those that are not requests, where the trace has any.
@@ -119,44 +99,33 @@ impl TraceInput {
         progress: &Progress,
         take: &mut dyn FnMut(&[Event]) -> Result<(), TraceError>,
     ) -> Result<ReadReport, TraceError> {
-        self.pull(
-            progress,
-            &mut |batch, _| match batch {
-                Batch::Events(events) => take(events),
-                Batch::Requests(_) => unreachable!("events are asked for"),
-            },
-            Wanted::Events,
-        )
+        let mut take = |batch: Batch<'_>, _: &ReadReport| match batch {
+            Batch::Events(events) => take(events),
+            Batch::Requests(_) => unreachable!("events are asked for"),
+        };
+        self.pull(Wanted::Events, progress, &mut take)
     }
 
-    /// Hands events to `take` if the trace can hold any that are not requests, else requests.
+    /// Hands what is wanted to `take`, with what was found so far beside each batch: labels, and the names of its streams.
     ///
     /// # Errors
     ///
     /// Those of the reader and of `take`, or [`TraceError::Interrupted`].
-    pub(crate) fn for_each_fitting_batch(
+    pub(crate) fn pull(
         &self,
-        progress: &Progress,
-        take: &mut TakeBatch<'_>,
-    ) -> Result<ReadReport, TraceError> {
-        self.pull(progress, take, Wanted::Fitting)
-    }
-
-    fn pull(
-        &self,
-        progress: &Progress,
-        take: &mut TakeBatch<'_>,
         wanted: Wanted,
+        progress: &Progress,
+        take: &mut TakeBatch<'_>,
     ) -> Result<ReadReport, TraceError> {
-        self.pull_from(self.open()?, progress, take, wanted)
+        self.pull_from(self.open()?, wanted, progress, take)
     }
 
     fn pull_from(
         &self,
         (mut reader, stored): Opened<'_>,
+        wanted: Wanted,
         progress: &Progress,
         take: &mut TakeBatch<'_>,
-        wanted: Wanted,
     ) -> Result<ReadReport, TraceError> {
         self.begin(progress, &stored);
         let takes_events = match wanted {
@@ -202,42 +171,43 @@ impl TraceInput {
 
     /// The number of requests that are made while the trace is read; none if they are stored.
     fn requests_to_make(&self) -> Option<u64> {
-        match self {
-            TraceInput::Synthetic { recipe, .. } => Some(recipe.requests),
-            TraceInput::Part { whole, .. } | TraceInput::OnScratch { whole, .. } => {
-                whole.requests_to_make()
-            }
-            TraceInput::File { .. } | TraceInput::Table { .. } | TraceInput::Joined { .. } => None,
+        match &self.origin {
+            Origin::Synthetic(recipe) => Some(recipe.requests),
+            _ => None,
         }
     }
 
     /// A reader, and how far it has read the stored bytes, if there are any.
     fn open(&self) -> Result<Opened<'_>, TraceError> {
-        Ok(match self {
-            TraceInput::File { path, options } => {
-                let reader = TraceReader::open(path, options)?;
+        if self.scratch().is_some() {
+            return Err(TraceError::NoScratch);
+        }
+        let (mut reader, stored) = self.open_whole()?;
+        for selection in &self.selections {
+            reader = Box::new(SelectedReader::new(reader, &self.name(), selection.clone()));
+        }
+        Ok((reader, stored))
+    }
+
+    /// The same of the trace that its selections take their part of.
+    fn open_whole(&self) -> Result<Opened<'_>, TraceError> {
+        let reader: Box<dyn Reader + '_> = match &self.origin {
+            Origin::File { path, options } => {
+                let memory_limit_bytes = self.budget.memory_limit_bytes;
+                let options = OpenOptions { memory_limit_bytes, ..options.clone() };
+                let reader = TraceReader::open(path, &options)?;
                 let stored = reader.progress();
-                (Box::new(reader), stored)
+                return Ok((Box::new(reader), stored));
             }
-            TraceInput::Table { table, .. } => {
-                (Box::new(ColumnReader::new(table.columns())?), StoredProgress::default())
-            }
-            TraceInput::Synthetic { recipe, .. } => {
-                (Box::new(SyntheticReader::new(recipe)), StoredProgress::default())
-            }
-            TraceInput::Joined { parts, order, .. } => {
-                let opened: Vec<_> =
-                    parts.iter().map(TraceInput::open).collect::<Result<_, _>>()?;
+            Origin::Table { table, .. } => Box::new(ColumnReader::new(table.columns())?),
+            Origin::Synthetic(recipe) => Box::new(SyntheticReader::new(recipe)),
+            Origin::Joined { parts, order, .. } => {
+                let opened: Vec<_> = parts.iter().map(Self::open).collect::<Result<_, _>>()?;
                 let readers = opened.into_iter().map(|(reader, _)| reader).collect();
-                (Box::new(JoinedReader::new(readers, *order)), StoredProgress::default())
+                Box::new(JoinedReader::new(readers, *order))
             }
-            TraceInput::OnScratch { .. } => return Err(TraceError::NoScratch),
-            TraceInput::Part { whole, selection } => {
-                let (reader, stored) = whole.open()?;
-                let part = SelectedReader::new(reader, &whole.name(), selection.clone());
-                (Box::new(part), stored)
-            }
-        })
+        };
+        Ok((reader, StoredProgress::default()))
     }
 
     /// Reads the trace to its end and returns what it is like.
@@ -247,7 +217,7 @@ impl TraceInput {
     /// Those of the reader, or [`TraceError::Interrupted`].
     pub fn info(&self, page_bytes: u64, progress: &Progress) -> Result<TraceInfo, TraceError> {
         let mut builder = TraceInfoBuilder::new(page_bytes)?.within(self.memory_limit_bytes());
-        let report = self.for_each_fitting_batch(progress, &mut |batch, _| {
+        let report = self.pull(Wanted::Fitting, progress, &mut |batch, _| {
             match batch {
                 Batch::Requests(requests) => builder.extend(requests),
                 Batch::Events(events) => builder.extend_events(events),
