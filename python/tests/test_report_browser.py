@@ -209,6 +209,31 @@ def test_every_figure_is_drawn_and_the_console_stays_silent(
     assert page.find_elements("css selector", ".problem[role=alert]") == []
 
 
+@pytest.mark.parametrize(
+    "name", ["lines", "bars", "locality", "ssd-bars", "filecache", "run", "comparison"]
+)
+def test_the_first_figure_is_in_the_first_window_before_any_script_runs(
+    browser: Any, folder: Path, name: str
+) -> None:
+    ask = browser.execute_cdp_cmd
+    size = {"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    ask("Emulation.setDeviceMetricsOverride", size)
+    ask("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        browser.get((folder / f"{name}.html").as_uri())
+        root = ask("DOM.getDocument", {})["root"]["nodeId"]
+        first = {"nodeId": root, "selector": "main figure table.heat, main .chart svg"}
+        figure = ask("DOM.querySelector", first)["nodeId"]
+        box = ask("DOM.getBoxModel", {"nodeId": figure})["model"]
+        marks = "tbody tr, .role-mark path, .role-mark rect, .role-mark text"
+        drawn = ask("DOM.querySelectorAll", {"nodeId": figure, "selector": marks})["nodeIds"]
+    finally:
+        ask("Emulation.setScriptExecutionDisabled", {"value": False})
+    assert len(drawn) > 1
+    assert box["width"] > 200 and box["height"] > 60
+    assert box["content"][1] < 850, "it begins in the first window"
+
+
 @pytest.mark.parametrize("width", [380, 1280])
 @pytest.mark.parametrize(
     "name",
@@ -566,7 +591,7 @@ def test_all_rows_are_saved_as_csv_as_they_are_filtered(opened: Open) -> None:
 
 def test_rows_beyond_those_of_the_page_are_added_when_they_are_asked_for(opened: Open) -> None:
     page = opened("many")
-    assert page.find_element("css selector", ".count").text == "200 of 324 rows"
+    assert page.find_element("css selector", ".count").text == "100 of 324 rows"
     page.find_element("css selector", ".more").click()
     assert len(column_texts(page, "misses")) == 324
     head_button(page, "misses").click()

@@ -263,7 +263,7 @@ def test_a_sweep_over_eight_traces_and_a_hundred_sizes_is_a_report_under_two_meg
     data = unpacked(page)
     assert len(data["parts"]) == 8
     [columns] = data["tables"].values()
-    assert len(columns[0]) == 7200 - 200
+    assert len(columns[0]) == 7200 - 100
 
 
 def test_the_page_draws_with_the_version_of_vega_lite_that_altair_has() -> None:

@@ -67,6 +67,25 @@ def compiled(figure: Spec) -> Spec:
     return made
 
 
+def still(figure: Spec, records: Sequence[Mapping[str, Any]], width: float) -> str:
+    """Return a figure of the page as SVG text, as it looks before the page's script runs.
+
+    Args:
+        figure: The figure, which has no data of its own.
+        records: The data of its part.
+        width: Pixels that it has in a wide window.
+    """
+    known = [
+        {name: value for name, value in record.items() if value is not None} for record in records
+    ]
+    data = {**figure["data"], "values": known}
+    data.pop("name")
+    made: str = converter().vegalite_to_svg(
+        {**figure, "width": width, "data": data}, vl_version=VEGA_LITE
+    )
+    return made
+
+
 def _png(svg: str) -> bytes:
     image: bytes = converter().svg_to_png(svg, ppi=PICTURE_PPI, scale=1)
     return image

@@ -59,9 +59,20 @@ function fitted(specification, width) {
   return { ...specification, marks: specification.marks.filter((mark) => !mark.name?.startsWith("label")) };
 }
 
+/* Vega is text until the first figure is drawn: what a reader sees first seldom needs it. */
+function runVega() {
+  const text = document.getElementById("library");
+  if (text === null) return;
+  const script = document.createElement("script");
+  script.textContent = text.textContent;
+  text.replaceWith(script);
+}
+
 async function draw(figure, place, rows) {
   let view;
   try {
+    runVega();
+    place.replaceChildren();
     view = new vega.View(vega.parse(fitted(figure.specification, place.clientWidth)), {
       container: place,
       renderer: "svg",
@@ -166,7 +177,7 @@ function connectLines(section) {
 /* Figures a page above and below the window are drawn next, before they are scrolled to. */
 const AHEAD = 1;
 
-/* What is in the window is drawn first, then `next` is done, and then the rest is drawn, a figure at a turn. */
+/* What is in the window, and is not there as a picture yet, is drawn first, then `next` is done, and then the rest is drawn, a figure at a turn. */
 async function drawAll(next) {
   const seen = new Set();
   const near = new Set();
@@ -232,10 +243,11 @@ async function drawAll(next) {
   };
   await hasLooked;
   const among = (places) => waiting.findIndex((each) => places.has(each.place) && !folded(each));
+  const empty = () => waiting.findIndex((each) => seen.has(each.place) && !each.place.hasChildNodes() && !folded(each));
   const open = () => waiting.findIndex((each) => !folded(each));
   const drawAt = (found) => drawWaiting(...waiting.splice(found, 1));
-  while (among(seen) >= 0) {
-    await drawAt(among(seen));
+  while (empty() >= 0) {
+    await drawAt(empty());
     await nextTurn();
   }
   await windowDrawn();

@@ -17,7 +17,7 @@ from typing import Any
 import jinja2
 
 from clockhand.report.appearance import DARK, LIGHT, Mark
-from clockhand.report.canvas import HIGHLIGHT, ROWS, VEGA_LITE, compiled
+from clockhand.report.canvas import HIGHLIGHT, ROWS, VEGA_LITE, compiled, still
 from clockhand.report.overview import Overview
 from clockhand.report.scales import ratio_text
 from clockhand.report.singles import Singles
@@ -41,6 +41,12 @@ CAPTION_HEIGHT = 100
 
 SCREEN = 900
 """Pixels of a screen, about."""
+
+PAGE_WIDTH = 1200
+"""Pixels of a figure across the page in a wide window."""
+
+PANEL_GAP = 22
+"""Pixels between figures that stand side by side."""
 
 MOST_SCREENS = 5
 """Screens of a long page before what is about single inputs is folded."""
@@ -194,6 +200,28 @@ def open_parts(parts: Sequence[Part], leading: Sequence[Overview] = ()) -> int:
     return len(parts) if len(parts) == 1 else sum(height <= room for height in heights)
 
 
+def stills(parts: Sequence[Part], abreast: int = 1) -> dict[str, str]:
+    """Return the first figures as SVG text, by their names: a reader sees them before any script
+    runs, and also where none may.
+
+    Nothing is returned where a ranking stands first, which is drawn without a script.
+
+    Args:
+        parts: The parts, in the order of the page.
+        abreast: How many figures of a row stand side by side.
+    """
+    part = next((part for part in parts if any(figure.is_drawn for figure in part.figures)), None)
+    if part is None or part.overviews:
+        return {}
+    width = (PAGE_WIDTH - PANEL_GAP * (abreast - 1)) // abreast
+    first = [figure for figure in part.rows[0][1][:abreast] if figure.specification is not None]
+    return {
+        figure.identity: still(figure.specification, part.records, width)
+        for figure in first
+        if figure.specification is not None
+    }
+
+
 def focus_of(figures: Iterable[Figure], focus: Sequence[str]) -> list[str]:
     """Return what some figure emphasises at first, besides what a part does."""
     params = [
@@ -281,6 +309,7 @@ def template(page: Path) -> jinja2.Template:
         "most_notes": MOST_NOTES,
         "most_rows_open": MOST_ROWS_OPEN,
         "open_parts": open_parts,
+        "stills": stills,
         "most_sentences": MOST_SENTENCES,
         "range_width": RANGE_WIDTH,
         "range_height": RANGE_HEIGHT,

@@ -49,8 +49,10 @@ async function start() {
   if (location.hash !== "") openTarget();
   await drawAll(async () => {
     offerTables();
-    freeze([...document.querySelectorAll(".scroll table")]);
-    for (const scroller of document.querySelectorAll(".scroll")) showsMore(scroller);
+    await whenNear([...document.querySelectorAll(".scroll")], (scrollers) => {
+      freeze(scrollers.flatMap((scroller) => [...scroller.querySelectorAll(":scope > table")]));
+      scrollers.forEach(showsMore);
+    });
     const tables = await unpack(packed.at(-1));
     for (const table of document.querySelectorAll("table.rows")) {
       connectTable(table, rowsOf(tables[table.dataset.table] ?? []));

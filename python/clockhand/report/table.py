@@ -11,7 +11,7 @@ from clockhand.report.words import UNKNOWN, decimals_of, number_text, time_unit
 from clockhand.study.facts import Facts, SsdRunFacts, trace_label
 
 # More rows than this are laid out when they are asked for; until then they are packed data.
-SHOWN_ROWS = 200
+SHOWN_ROWS = 100
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,20 @@ function connectTable(table, moreRows) {
   show();
 }
 
+/* A table out of sight is not laid out: it is measured when it comes near the window. Resolves when all were looked at. */
+function whenNear(scrollers, measure) {
+  return new Promise((resume) => {
+    const observer = new IntersectionObserver((entries) => {
+      const come = entries.filter((entry) => entry.isIntersecting).map((entry) => entry.target);
+      for (const scroller of come) observer.unobserve(scroller);
+      measure(come);
+      resume();
+    }, { rootMargin: "100% 0px" });
+    for (const scroller of scrollers) observer.observe(scroller);
+    if (scrollers.length === 0 || document.hidden) resume();
+  });
+}
+
 /* Columns that stay in place while a table scrolls stand one beside the other. All are measured before any is moved, so
    that the page is laid out once. */
 function freeze(tables) {

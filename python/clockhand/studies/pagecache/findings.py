@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from clockhand.report.words import time_text
+from clockhand.report.words import percent, time_text
 from clockhand.study.facts import Facts, printable, trace_label
 from clockhand.study.phrases import all_of
 from clockhand.study.policies import reads_the_future
@@ -34,17 +34,18 @@ def _of_time(cells: pl.DataFrame, where: str) -> list[str]:
         if same.height < 2:
             continue
         least, most = _bounds(same["io_time_us"])
-        size = f"With {same['frames'][0]:,} frames"
+        size = f"with {same['frames'][0]:,} frames"
         if most == 0 or (most - least) / most < NOTICEABLE:
-            sentences.append(f"{size}, all policies take the same I/O time on {where}.")
+            sentences.append(f"All policies take the same I/O time on {where} {size}.")
             continue
         names = same.filter(pl.col("io_time_us") == least)["policy"]
-        worst = same.filter(pl.col("io_time_us") == most)["policy"][0]
+        others = same.filter(pl.col("io_time_us") > least).sort("io_time_us", maintain_order=True)
+        baseline = others.filter(pl.col("policy") == "clock")
+        other = (others if baseline.is_empty() else baseline).row(0, named=True)
         verb = "takes" if len(names) == 1 else "take"
         sentences.append(
-            f"{size}, {_listed(names)} {verb} the least I/O time on {where}: "
-            f"{time_text(least)}, {100 * (most - least) / most:.1f} % less than "
-            f"{printable(worst)}."
+            f"{_listed(names)} {verb} {percent(1 - least / other['io_time_us'])} less I/O time "
+            f"than {printable(other['policy'])} on {where} {size}: {time_text(least)}."
         )
     return sentences
 

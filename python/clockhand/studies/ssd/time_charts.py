@@ -175,8 +175,8 @@ class _Figures:
         for op in self.timed.ops:
             title = f"What the slowest {op}s wait for"
             caption = (
-                f"The {op}s that reach p99: what their latency consists of, and from which latency "
-                "on they are among them."
+                f"The {op}s that take p99 or longer: what their latency consists of. Behind a bar "
+                "stands p99."
             )
             drawing = self._drawing("tail", op, title, None)
             named = f"indexof({json.dumps(self._some())}, datum.policy) >= 0"

@@ -160,12 +160,14 @@ def _distribution(classes: pl.DataFrame) -> Iterator[tuple[float, float]]:
 def tail_records(timed: Timed, cause_place: dict[str, int]) -> list[Fields]:
     """Return what the slowest requests of each buffer waited for."""
     records = []
+    whole = timed.loads.filter(pl.col("arrivals") == timed.place.arrivals)
     for op in timed.ops:
+        exact = dict(whole.select("policy", f"{op}_p99_us").iter_rows())
         for policy in timed.series:
             slow = tail(timed.of(timed.classes, op, policy))
             if slow is not None:
                 of = {"policy": policy, "op": op, "chart": "tail"}
-                text = f"from {time_text(slow.from_us)}"
+                text = f"p99 {time_text(exact.get(policy) or slow.from_us)}"
                 records += [
                     {**of, "cause": CAUSES[wait], "cause_place": cause_place[CAUSES[wait]],
                      "tail_share": share, "tail_text": text}

@@ -175,10 +175,10 @@ function drawing(name, attributes, ...children) {
 function strip(view, go) {
   const kinds = Object.keys(view.tests).slice(0, 2);
   return courses.map((course) => {
-    const rows = kinds.map((kind, place) => {
-      const strokes = Array.from({ length: view.steps }, (_, at) => at)
-        .filter((at) => view.tests[kind](course, at))
-        .map((at) => `M${at + 0.5},${place * STRIP_HEIGHT}v${STRIP_HEIGHT - 2}`);
+    const found = kinds.map((kind) =>
+      Array.from({ length: view.steps }, (_, at) => at).filter((at) => view.tests[kind](course, at)));
+    const rows = found.map((ats, place) => {
+      const strokes = ats.map((at) => `M${at + 0.5},${place * STRIP_HEIGHT}v${STRIP_HEIGHT - 2}`);
       return drawing("path", { d: strokes.join(""), class: `kind-${place}`, "vector-effect": "non-scaling-stroke" });
     });
     const height = kinds.length * STRIP_HEIGHT;
@@ -188,18 +188,18 @@ function strip(view, go) {
       const box = whole.getBoundingClientRect();
       go(Math.floor(((event.clientX - box.left) / box.width) * view.steps));
     });
-    const names = kinds.map((kind, place) => element("span", { class: `kind-${place}` }, kind));
+    const names = kinds.map((kind, place) => element("span", { class: `kind-${place}` }, `${kind} ${found[place].length}`));
     return element("div", { class: "strip" }, element("span", { class: "note" }, course.name, " ", ...names), whole);
   });
 }
 
-// The first step with the second of what can be jumped to, which is when memory is full; else the last of the first.
+// The first step with the second of what can be jumped to, which is when memory is full; else the middle one of the first.
 function eventful(view) {
   const [miss, written] = Object.values(view.tests);
   const any = (test, at) => courses.some((course) => test(course, at));
   const steps = Array.from({ length: view.steps }, (_, at) => at);
-  const found = steps.find((at) => any(written, at)) ?? steps.findLast((at) => any(miss, at));
-  return found ?? 0;
+  const misses = steps.filter((at) => any(miss, at));
+  return steps.find((at) => any(written, at)) ?? misses[misses.length >> 1] ?? 0;
 }
 
 // ---- moving ----------------------------------------------------------------------------------
