@@ -4,6 +4,53 @@
 //! Any number of paged memories share one; each drives its own store in it. [`EmulatedStore`] takes the times of a
 //! device that is not there. [`FaultyStore`] is the test kit: any store, with failures when a test wants them.
 
+/// Methods of a [`Store`] that do what the store below does, which is in the field `store`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! as_below {
+    ($($method:ident),+) => { $($crate::as_below!(@ $method);)+ };
+    (@ allocate) => {
+        fn allocate(&mut self, pages: usize, slots: &mut Vec<Slot>) -> io::Result<()> {
+            self.store.allocate(pages, slots)
+        }
+    };
+    (@ release) => {
+        fn release(&mut self, slot: Slot) {
+            self.store.release(slot);
+        }
+    };
+    (@ share) => {
+        fn share(&mut self, slot: Slot) {
+            self.store.share(slot);
+        }
+    };
+    (@ is_shared) => {
+        fn is_shared(&self, slot: Slot) -> bool {
+            self.store.is_shared(slot)
+        }
+    };
+    (@ has_read) => {
+        fn has_read(&mut self) -> bool {
+            self.store.has_read()
+        }
+    };
+    (@ end_read_of) => {
+        fn end_read_of(&mut self, slot: Slot) -> bool {
+            self.store.end_read_of(slot)
+        }
+    };
+    (@ end_read) => {
+        fn end_read(&mut self) -> io::Result<()> {
+            self.store.end_read()
+        }
+    };
+    (@ occupied_bytes) => {
+        fn occupied_bytes(&self) -> u64 {
+            self.store.occupied_bytes()
+        }
+    };
+}
+
 mod compressed;
 mod emulated;
 mod error;

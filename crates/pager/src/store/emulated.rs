@@ -79,21 +79,7 @@ fn wait_until(end: Instant) {
 }
 
 impl Store for EmulatedStore {
-    fn allocate(&mut self, pages: usize, slots: &mut Vec<Slot>) -> io::Result<()> {
-        self.store.allocate(pages, slots)
-    }
-
-    fn release(&mut self, slot: Slot) {
-        self.store.release(slot);
-    }
-
-    fn share(&mut self, slot: Slot) {
-        self.store.share(slot);
-    }
-
-    fn is_shared(&self, slot: Slot) -> bool {
-        self.store.is_shared(slot)
-    }
+    crate::as_below!(allocate, release, share, is_shared, occupied_bytes);
 
     unsafe fn read(&mut self, slot: Slot, into: PageAddress) -> io::Result<()> {
         let end = self.device.occupy(Instant::now(), self.device.read);
@@ -134,10 +120,6 @@ impl Store for EmulatedStore {
         wait_until(end);
         let (ticket, _, result) = self.under_way.pop_front()?;
         result.map(|result| (ticket, result))
-    }
-
-    fn occupied_bytes(&self) -> u64 {
-        self.store.occupied_bytes()
     }
 }
 

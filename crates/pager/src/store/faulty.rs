@@ -134,6 +134,8 @@ fn injected(what: &str) -> io::Error {
 }
 
 impl<S: Store> Store for FaultyStore<S> {
+    crate::as_below!(release, share, is_shared, has_read, end_read, occupied_bytes);
+
     fn allocate(&mut self, pages: usize, slots: &mut Vec<Slot>) -> io::Result<()> {
         let mut faults = self.script.faults();
         if faults.refused_allocations > 0 {
@@ -143,18 +145,6 @@ impl<S: Store> Store for FaultyStore<S> {
         }
         drop(faults);
         self.store.allocate(pages, slots)
-    }
-
-    fn release(&mut self, slot: Slot) {
-        self.store.release(slot);
-    }
-
-    fn share(&mut self, slot: Slot) {
-        self.store.share(slot);
-    }
-
-    fn is_shared(&self, slot: Slot) -> bool {
-        self.store.is_shared(slot)
     }
 
     unsafe fn read(&mut self, slot: Slot, into: PageAddress) -> io::Result<()> {
@@ -167,14 +157,6 @@ impl<S: Store> Store for FaultyStore<S> {
         self.script.faults().count_reads(pages.len())?;
         // SAFETY: as the caller promises.
         unsafe { self.store.begin_read(pages) }
-    }
-
-    fn has_read(&mut self) -> bool {
-        self.store.has_read()
-    }
-
-    fn end_read(&mut self) -> io::Result<()> {
-        self.store.end_read()
     }
 
     unsafe fn start_write(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<WriteTicket> {
@@ -211,9 +193,5 @@ impl<S: Store> Store for FaultyStore<S> {
             self.translate(below, result);
         }
         self.finished.pop_front()
-    }
-
-    fn occupied_bytes(&self) -> u64 {
-        self.store.occupied_bytes()
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
+use clockhand_pager::as_below;
 use clockhand_pager::store::{FaultScript, PageAddress, Slot, Store, WriteFault, WriteTicket};
 use clockhand_policy::{Op, PageId};
 use proptest::prelude::*;
@@ -30,21 +31,7 @@ impl<S> BusyProgram<S> {
 }
 
 impl<S: Store> Store for BusyProgram<S> {
-    fn allocate(&mut self, pages: usize, slots: &mut Vec<Slot>) -> io::Result<()> {
-        self.store.allocate(pages, slots)
-    }
-
-    fn release(&mut self, slot: Slot) {
-        self.store.release(slot);
-    }
-
-    fn share(&mut self, slot: Slot) {
-        self.store.share(slot);
-    }
-
-    fn is_shared(&self, slot: Slot) -> bool {
-        self.store.is_shared(slot)
-    }
+    as_below!(allocate, release, share, is_shared, end_read_of, end_read, occupied_bytes);
 
     unsafe fn read(&mut self, slot: Slot, into: PageAddress) -> io::Result<()> {
         // SAFETY: as the caller promises.
@@ -63,14 +50,6 @@ impl<S: Store> Store for BusyProgram<S> {
         self.store.has_read()
     }
 
-    fn end_read_of(&mut self, slot: Slot) -> bool {
-        self.store.end_read_of(slot)
-    }
-
-    fn end_read(&mut self) -> io::Result<()> {
-        self.store.end_read()
-    }
-
     unsafe fn start_write(&mut self, pages: &[(Slot, PageAddress)]) -> io::Result<WriteTicket> {
         // SAFETY: as the caller promises.
         let ticket = unsafe { self.store.start_write(pages) };
@@ -81,10 +60,6 @@ impl<S: Store> Store for BusyProgram<S> {
     fn finished_write(&mut self, wait: bool) -> Option<(WriteTicket, io::Result<()>)> {
         self.write_where_allowed();
         self.store.finished_write(wait)
-    }
-
-    fn occupied_bytes(&self) -> u64 {
-        self.store.occupied_bytes()
     }
 }
 
