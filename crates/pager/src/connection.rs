@@ -1,14 +1,15 @@
 //! One connection of a program: a memory for as long as the program lives, or one request and its answer.
 
+mod memory;
+
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::time::Instant;
 
 use clockhand_pager_protocol::{
-    Mapped, NO_TOKEN, PAGE_BYTES, Packet, REFUSED, Reply, Request, RequestKind, UNPAGED, VERSION,
+    NO_TOKEN, PAGE_BYTES, Packet, REFUSED, Reply, Request, RequestKind, UNPAGED, VERSION,
 };
 use clockhand_policy::PageId;
 use rustix::io::retry_on_intr;
@@ -17,17 +18,10 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-use crate::control::{Command, Control, ForkCopy, channel_of_control};
-use crate::driver::Driver;
-use crate::given_away::GivenAway;
-use crate::inherited_socket::{Peer, random_token};
-use crate::memory_file::{MemoryFile, are_pages_single};
-use crate::parts::{Event, EventSink, InitialPages, Parts};
-use crate::server::{Member, Shared};
-use crate::settings::Bits;
-use crate::translations::PageMap;
-use crate::userfault::{Userfault, explained};
-use crate::userfault_memory::{Unmapper, UserfaultMemory};
+use self::memory::serve_memory;
+use crate::control::{Command, Control, ForkCopy};
+use crate::inherited_socket::Peer;
+use crate::server::Shared;
 
 /// Serves a connection until it ends.
 pub(crate) fn serve_connection(shared: &Arc<Shared>, peer: &Peer) {
@@ -184,148 +178,6 @@ fn begin_fork(control: &Control) -> Result<ForkCopy, String> {
     })
 }
 
-const NO_DESCRIPTORS: &str =
-    "the pager has no descriptors left for another program: raise `ulimit -n`";
-
-/// Gives a process memory and serves it until the process has ended.
-fn serve_memory(
-    shared: &Arc<Shared>,
-    request: &Request,
-    descriptor: Option<OwnedFd>,
-    peer: &Peer,
-) -> Result<(), Refusal> {
-    let connection = &peer.connection;
-    let kernel = |error: io::Error| match error.raw_os_error() {
-        Some(libc::EMFILE) => NO_DESCRIPTORS.to_owned(),
-        _ => format!("the program's memory cannot be paged: {error}"),
-    };
-    let is_fork = request.fork != NO_TOKEN;
-    let no_copy = "there is no copy for this forked process";
-    if is_fork && !shared.has_copy(request.fork) {
-        return Err(no_copy.into());
-    }
-    let Some(descriptor) = descriptor else {
-        return Err(without_userfaultfd(request.error, peer.process));
-    };
-    let process = peer.process;
-    let map = PageMap::of_process(shared.settings.bits, process);
-    let bits = if map.is_some() { Bits::Sensed } else { Bits::Mapped };
-    let sees_writes = bits == Bits::Sensed && are_pages_single();
-    let userfault = Userfault::from_descriptor(descriptor, sees_writes);
-    let userfault = Arc::new(userfault.map_err(|error| explained(&error))?);
-    let store = shared.swap.store().map_err(|error| error.to_string())?;
-    let file = MemoryFile::new(shared.memory_pages).map_err(kernel)?;
-    let (control, channel) = channel_of_control().map_err(kernel)?;
-    let started = Instant::now();
-    let (name, token) = (name_of(request), random_token());
-    let member = Member {
-        process,
-        token,
-        name,
-        is_fork,
-        bits,
-        started,
-        lifetime: None,
-        control,
-        device_reads: Vec::new(),
-        unpaged_bytes: 0,
-    };
-    if request.has_own_heap != 0 {
-        shared.unpaged.tell_of_own_heap(process, &member.name);
-    }
-    let memory = shared.join(member);
-    let ends = Ends { shared, memory };
-    let memory_bytes = file.bytes() as u64;
-    let reply = Reply { memory: token, memory_bytes, ..Reply::ZERO };
-    send_packet(connection.as_fd(), &reply, Some(file.as_fd())).map_err(kernel)?;
-    let mut mapped = Mapped::ZERO;
-    receive(connection.as_fd(), &mut mapped).map_err(kernel)?;
-    let base = mapped.address;
-    let socket = connection.try_clone().map_err(kernel)?;
-    let unmapper = Unmapper::InProgram { socket, unanswered: 0 };
-    let events: Box<dyn EventSink> = match &shared.log {
-        Some(log) => log.sink(memory as u32, base),
-        None => Box::new(|_: Event| {}),
-    };
-    let ForkCopy { pages: initial, given_away } = match is_fork {
-        true => shared.take_copy(request.fork).ok_or(no_copy)?,
-        false => ForkCopy { pages: InitialPages::new(), given_away: GivenAway::default() },
-    };
-    let program = UserfaultMemory::new(
-        file,
-        userfault.clone(),
-        base,
-        process,
-        unmapper,
-        bits,
-        given_away.clone(),
-    );
-    let program = Box::new(program.map_err(kernel)?);
-    let translations =
-        map.map(|map| map.at(base, userfault.lets_writes_go_on(), given_away.clone()));
-    let pager = shared.settings.build(Parts { program, translations, store, events, initial });
-    send_packet(connection.as_fd(), &Reply { memory: token, ..Reply::ZERO }, None)
-        .map_err(kernel)?;
-    let program = Some(connection.try_clone().map_err(kernel)?);
-    let patience = shared.settings.patience;
-    let interrupts = shared.swap.interrupts();
-    let seems_deserted = false;
-    Driver {
-        userfault,
-        base,
-        pager,
-        channel,
-        program,
-        patience,
-        process,
-        interrupts,
-        seems_deserted,
-        given_away,
-    }
-    .run();
-    drop(ends);
-    Ok(())
-}
-
-/// Why a program that has no userfaultfd is not paged: it runs unpaged if a sandbox of its own has refused that.
-fn without_userfaultfd(error: i32, process: i32) -> Refusal {
-    // The program has sent one, for which the kernel found no room here.
-    if error == 0 {
-        return NO_DESCRIPTORS.into();
-    }
-    let filters = |whose: &str| {
-        let status = std::fs::read_to_string(format!("/proc/{whose}/status")).ok()?;
-        let filters = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"))?;
-        filters.trim().parse::<u32>().ok()
-    };
-    let has_more = filters(&process.to_string()).zip(filters("self"));
-    if has_more.is_some_and(|(program, own)| program > own) {
-        let sentence = format!(
-            "a sandbox refuses the userfaultfd by which the program would be paged (error {error}): it runs without paged \
-             memory"
-        );
-        return Refusal { code: UNPAGED, sentence };
-    }
-    explained(&io::Error::from_raw_os_error(error)).into()
-}
-
-/// Tells the server that a memory has ended, however it ended.
-struct Ends<'a> {
-    shared: &'a Shared,
-    memory: usize,
-}
-
-impl Drop for Ends<'_> {
-    fn drop(&mut self) {
-        self.shared.leave(self.memory);
-    }
-}
-
-fn name_of(request: &Request) -> String {
-    let name = request.name.split(|&byte| byte == 0).next().unwrap_or_default();
-    String::from_utf8_lossy(name).into_owned()
-}
-
 fn send_packet(
     socket: BorrowedFd<'_>,
     packet: &impl Packet,
@@ -362,15 +214,4 @@ fn receive(socket: BorrowedFd<'_>, packet: &mut impl Packet) -> io::Result<Optio
         _ => None,
     });
     Ok(descriptors.flatten().next())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_userfaultfd_for_which_there_was_no_room_is_not_the_kernels_fault() {
-        let refusal = without_userfaultfd(0, std::process::id() as i32);
-        assert_eq!((refusal.code, &*refusal.sentence), (REFUSED, NO_DESCRIPTORS));
-    }
 }

@@ -28,6 +28,7 @@ pub(crate) enum Command {
 }
 
 /// What the memory of a forked child begins with.
+#[derive(Default)]
 pub(crate) struct ForkCopy {
     pub(crate) pages: InitialPages,
     /// Where the program has mapped something else.

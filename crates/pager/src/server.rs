@@ -147,6 +147,7 @@ impl Server {
             thread::sleep(Duration::from_millis(5));
         }
         self.stop_threads();
+        self.shared.unpaged.tell_of_memory();
         let processes = self.processes();
         if let Some(log) = &self.shared.log {
             let label =
@@ -209,7 +210,6 @@ fn watch_programs(shared: &Shared, stop: &OwnedFd) {
         let began = Instant::now();
         shared.tell_of_long_waits(&mut watchdog);
         shared.tell_of_device_reads(&mut device_reads);
-        shared.tell_of_unpaged();
         shared.look_for_unpaged();
         let pause = LOOK_EVERY.max(began.elapsed() * PAUSE_PER_LOOK);
         let pause =

@@ -33,8 +33,8 @@ pub struct PagedProcess {
     /// A sentence without its subject: how devices may have written into its memory unseen, so that pages may have been
     /// lost. `None` if nothing was noticed.
     pub device_reads: Option<String>,
-    /// The most anonymous, unpaged memory that was seen: stacks, data, small mappings, and memory that was reserved
-    /// without rights and committed later.
+    /// The most anonymous, unpaged memory that was seen at a time: stacks, data, small and fixed mappings, and all memory
+    /// of programs that it has started, or become, and that are not paged.
     pub unpaged_bytes: u64,
 }
 
@@ -53,6 +53,8 @@ pub(crate) struct Member {
     pub(crate) control: Control,
     pub(crate) device_reads: Vec<Means>,
     pub(crate) unpaged_bytes: u64,
+    /// What unpaged programs that it has started, or become, have at the moment.
+    pub(crate) beside_bytes: u64,
 }
 
 impl Member {
@@ -110,7 +112,7 @@ impl Shared {
     pub(crate) fn leave(&self, memory: usize) {
         if let Some(member) = self.members().get_mut(memory) {
             member.lifetime = Some(member.started.elapsed());
-            self.unpaged.suspect(member.process);
+            self.unpaged.suspect(member.process, memory);
         }
     }
 
@@ -152,31 +154,34 @@ impl Shared {
         }
     }
 
-    /// Reports on standard error which processes have gone on as programs that are not paged, or have started such ones.
-    pub(super) fn tell_of_unpaged(&self) {
-        let living: Vec<_> = self.members().iter().filter_map(Member::living).collect();
-        for &process in &living {
-            self.unpaged.suspect_children_of(process, |child| living.contains(&child));
+    /// Looks how much memory of the living processes, and of programs that they have started or become, is not paged.
+    /// Reports on standard error which programs these are.
+    pub(super) fn look_for_unpaged(&self) {
+        let living = |(memory, member): (usize, &Member)| Some((memory, member.living()?));
+        let living: Vec<_> = self.members().iter().enumerate().filter_map(living).collect();
+        for &(memory, process) in &living {
+            let is_paged = |child| living.iter().any(|&(_, living)| living == child);
+            self.unpaged.suspect_children_of(process, memory, is_paged);
         }
         // Some may have become members since.
-        let is_paged = |process| {
+        let unpaged = self.unpaged.look(|process| {
             self.members().iter().filter_map(Member::living).any(|living| living == process)
-        };
-        self.unpaged.tell_of_suspected(is_paged);
-    }
-
-    /// Looks how much memory of the living processes is not paged.
-    pub(super) fn look_for_unpaged(&self) {
-        let living = |(memory, member): (usize, &Member)| {
-            member.lifetime.is_none().then_some((memory, member.process))
-        };
-        let living: Vec<_> = self.members().iter().enumerate().filter_map(living).collect();
-        for (memory, process) in living {
-            let Some(bytes) = anonymous_bytes(process) else { continue };
-            let member = &mut self.members()[memory];
+        });
+        let own: Vec<_> = living
+            .into_iter()
+            .filter_map(|(memory, process)| Some((memory, anonymous_bytes(process)?)))
+            .collect();
+        let mut members = self.members();
+        members.iter_mut().for_each(|member| member.beside_bytes = 0);
+        unpaged.into_iter().for_each(|(memory, bytes)| members[memory].beside_bytes += bytes);
+        for member in members.iter_mut() {
+            member.unpaged_bytes = member.unpaged_bytes.max(member.beside_bytes);
+        }
+        for (memory, bytes) in own {
+            let member = &mut members[memory];
             // Another program may run in the process by now.
             if member.lifetime.is_none() {
-                member.unpaged_bytes = member.unpaged_bytes.max(bytes);
+                member.unpaged_bytes = member.unpaged_bytes.max(bytes + member.beside_bytes);
             }
         }
     }
@@ -184,7 +189,7 @@ impl Shared {
     /// Keeps in mind how much memory of a process is not paged.
     pub(crate) fn note_unpaged(&self, memory: Token, bytes: u64) {
         for member in self.members().iter_mut().filter(|member| member.token == memory) {
-            member.unpaged_bytes = member.unpaged_bytes.max(bytes);
+            member.unpaged_bytes = member.unpaged_bytes.max(bytes + member.beside_bytes);
         }
     }
 
