@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -112,10 +113,25 @@ int main(int words, char **arguments) {
     wait(NULL);
     for (unsigned i = 0; i < count; i++) sum ^= numbers[i] >> 3;
     char path[4096] = {0};
-    printf("%u %zd %s\\n", sum, readlink("/proc/self/exe", path, sizeof path - 1), path);
+    printf("%u %zd %s", sum, readlink("/proc/self/exe", path, sizeof path - 1), path);
+    for (int word = 0; word < words; word++) printf(" <%s>", arguments[word]);
+    puts("");
+}
+"""
+# Has memory at its peak for a moment, and most of it no longer when it is looked at again.
+HOLD_C = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+int main(void) {
+    char *memory = malloc(24 << 20);
+    memset(memory, 1, 24 << 20);
+    printf("held %d MiB, secure %lu\\n", memory[5] * 24, getauxval(AT_SECURE));
     fflush(stdout);
-    if (words > 1) sleep(1);
-    return arguments[0] == NULL;
+    free(memory);
+    sleep(1);
 }
 """
 
@@ -206,30 +222,78 @@ def test_static_programs_are_paged_and_print_the_same(
         assert row["unpaged_bytes"] < 2 * 2**20
 
 
-def test_a_script_of_a_static_program_is_refused(clockhand: Clockhand, tmp_path: Path) -> None:
-    built = static_program("c", tmp_path)
-    script = tmp_path / "script"
-    script.write_text(f"#!{built}\n")
-    script.chmod(0o755)
-    run = clockhand(
-        "run", "--policy", "clock", "--memory", "8MiB", "--swap-in-ram", "--", str(script)
-    )
-    assert (run.code, run.out) == (2, b"")
-    assert run.err.strip() == (
-        f"clockhand: {script}: {built} runs this script and is linked statically; run {built} "
-        "with the script as its argument"
-    )
-
-
-def test_a_static_program_that_cannot_be_followed_runs_unpaged_and_is_named(
-    clockhand: Clockhand, tmp_path: Path
+# Once a script was refused whose program is static, and ran unpaged if another program started it.
+@pytest.mark.parametrize("line", [None, "{}; true"])
+def test_scripts_of_static_programs_are_paged(
+    clockhand: Clockhand, tmp_path: Path, line: str | None
 ) -> None:
     built = static_program("c", tmp_path)
-    script = tmp_path / "script"
-    script.write_text(f"#!{built}\n")
-    script.chmod(0o755)
-    options = ["--memory", "8MiB", "--swap-in-ram", "--quiet"]
-    run = clockhand("run", "--policy", "clock", *options, "--", "sh", "-c", f"{script}; true")
-    assert run.code == 0 and str(built).encode() in run.out, run.err
-    assert run.err.count("is not paged: the library is not loaded into it") == 1, run.err
-    assert "clockhand: script (process " in run.err
+    scripts = {"script": f"#! {built} one argument\n", "nested": f"#!{tmp_path}/script\n"}
+    for name, text in scripts.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    nested = str(tmp_path / "nested")
+    command = [nested, "more"] if line is None else ["sh", "-c", line.format(f"{nested} more")]
+    plain = subprocess.run(command, capture_output=True)
+    assert plain.returncode == 0, plain.stderr
+    assert f"<one argument> <{tmp_path}/script> <{nested}> <more>".encode() in plain.stdout
+    options = ["--memory", "2MiB", "--swap-in-ram", "--out", "rows.json", "--quiet"]
+    run = clockhand("run", "--policy", "clock", *options, "--", *command)
+    assert (run.code, run.out, run.err) == (0, plain.stdout, "")
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    named = [row for row in rows if row["name"] == "nested"]
+    assert len(named) == 2
+    assert all(row["misses"] > row["frames"] and row["unpaged_bytes"] < 2**21 for row in named)
+
+
+def without_variables(folder: Path) -> str:
+    """Return what starts a static program without the variables of the pager."""
+    return f"env -i {compiled_to_hold(folder, '-static')}"
+
+
+def with_rights(folder: Path) -> str:
+    """Return a program with the rights of another group."""
+    if os.geteuid() != 0:
+        pytest.skip("only root gives a program rights of its own")
+    built = compiled_to_hold(folder)
+    os.chown(built, -1, 65534)
+    built.chmod(0o2755)
+    if b"secure 1" not in subprocess.run(built, capture_output=True).stdout:
+        pytest.skip("the file system gives programs no rights")
+    return str(built)
+
+
+def compiled_to_hold(folder: Path, *options: str) -> Path:
+    (folder / "hold.c").write_text(HOLD_C)
+    command = [needed("cc"), *options, "-o", str(folder / "hold"), str(folder / "hold.c")]
+    done = subprocess.run(command, capture_output=True)
+    if done.returncode != 0:
+        pytest.skip(f"the program is not built here: {done.stderr.decode()}")
+    return folder / "hold"
+
+
+# Once the row said nothing of its memory.
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [(without_variables, "it is linked statically"), (with_rights, "it has rights of its own")],
+)
+@pytest.mark.parametrize("line", ["{}; true", "exec {}"])
+def test_memory_of_programs_that_are_not_paged_is_counted_where_they_were_started(
+    clockhand: Clockhand, tmp_path: Path, made: Callable[[Path], str], why: str, line: str
+) -> None:
+    command = ["sh", "-c", line.format(made(tmp_path))]
+    options = ["--memory", "8MiB", "--swap-in-ram", "--quiet", "--out", "rows.json"]
+    run = clockhand("run", "--policy", "clock", *options, "--", *command)
+    assert run.code == 0 and run.out.startswith(b"held 24 MiB"), run.err
+    named, held, sentence = run.err.splitlines()
+    assert named.startswith("clockhand: hold (process "), run.err
+    assert f"is not paged: the library is not loaded into it, because {why}" in named
+    assert held.startswith("clockhand: hold had 2"), run.err
+    assert held.endswith(
+        " in memory that was not paged; unpaged_bytes of who started them has it too"
+    )
+    assert " in memory that was not paged, beside " in sentence
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    assert "hold" not in [row["name"] for row in rows]
+    # The kernel counts pages of each processor in groups.
+    assert 23 << 20 <= max(row["unpaged_bytes"] for row in rows) < 27 << 20

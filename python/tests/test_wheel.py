@@ -20,7 +20,7 @@ import pytest
 import typer
 
 from clockhand import _engine, command
-from conftest import Clockhand, run_clockhand
+from conftest import Clockhand, needed, run_clockhand
 from many_commands import run_many
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,6 +46,18 @@ PUBLISHED_GLIBC = (2, 28)
 
 # Touches 8 MiB twice, so that half of it goes to swap and comes back.
 PROGRAM = "block = bytearray(8 << 20); block[::4096] = bytes([7]) * 2048; print(sum(block[::4096]))"
+
+STATIC = """
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+    unsigned sum = 0, *numbers = calloc(2 << 20, sizeof *numbers);
+    for (int turn = 0; turn < 2; turn++)
+        for (unsigned page = 0; page < 2048; page++)
+            if (turn) sum += numbers[page << 10]; else numbers[page << 10] = page;
+    printf("%u\\n", sum);
+}
+"""
 
 
 def built_wheel(folder: Path) -> Path:
@@ -188,6 +200,24 @@ def test_the_installed_command_runs_a_program(installed: Clockhand, tmp_path: Pa
     )  # fmt: skip
     assert run.code == 0, run.err
     assert run.out == b"14336\n"
+    [row] = json.loads((tmp_path / "rows.json").read_text())
+    assert row["misses"] == row[f"{row['bits']}_misses"] > 2048
+
+
+@pytest.mark.skipif(OBSTACLE is not None, reason=f"no program was paged: {OBSTACLE}")
+def test_the_installed_command_executes_the_library_for_a_static_program(
+    installed: Clockhand, tmp_path: Path
+) -> None:
+    """As it was linked and installed, the library is a program too."""
+    (tmp_path / "static.c").write_text(STATIC)
+    build = [needed("cc"), "-static", "static.c", "-o", "static"]
+    if subprocess.run(build, cwd=tmp_path, capture_output=True).returncode != 0:
+        pytest.skip("no static program is built here")
+    run = installed(
+        "run", "--policy", "clock", "--memory", "1MiB", "--swap-in-ram", "--format", "json",
+        "--out", "rows.json", "--", "./static",
+    )  # fmt: skip
+    assert (run.code, run.out) == (0, b"2096128\n"), run.err
     [row] = json.loads((tmp_path / "rows.json").read_text())
     assert row["misses"] == row[f"{row['bits']}_misses"] > 2048
 

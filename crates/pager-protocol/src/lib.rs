@@ -32,6 +32,9 @@ pub const SOCKET_VARIABLE: &str = "CLOCKHAND_PAGER";
 /// The environment variable with the path of a program that is linked statically, in whose place the library is executed.
 pub const HOSTED_VARIABLE: &str = "CLOCKHAND_STATIC";
 
+/// The environment variable with the path by which that program, or its script, is executed.
+pub const EXECUTED_VARIABLE: &str = "CLOCKHAND_EXECUTED";
+
 /// What stands before the name `LD_PRELOAD` in the environment of such a program until it begins.
 pub const PRELOAD_PREFIX: &str = "CLOCKHAND_";
 

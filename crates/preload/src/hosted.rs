@@ -12,7 +12,7 @@
 //!   state: signals, stacks and restarts are as always. Those that concern memory do what the interposed functions do.
 //! * `stacks`: Where these run: on a stack, and with thread-local storage, that are not the program's.
 //! * `signals`, `children`, `program_break`: Calls that are imitated.
-//! * `executed`: Static programs that a paged program starts.
+//! * `executed`, `script`: Static programs that a paged program starts, also to run a script.
 
 mod calls;
 mod children;
@@ -20,6 +20,7 @@ mod executed;
 mod gate;
 mod image;
 mod program_break;
+mod script;
 mod signals;
 mod stacks;
 mod start;
@@ -27,6 +28,8 @@ mod start;
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicPtr, Ordering};
+
+use clockhand_pager_protocol::{EXECUTED_VARIABLE, HOSTED_VARIABLE};
 
 pub use self::executed::{Hosted, in_search_path};
 use self::start::Start;
@@ -77,14 +80,16 @@ unsafe extern "C" fn clockhand_entry() -> ! {
 unsafe extern "C" fn host(stack: *mut usize) -> usize {
     // SAFETY: as the caller promises.
     let mut start = unsafe { Start::at(stack) };
-    let Some(path) = start.take_path() else {
+    start.rename_preload();
+    let Some(path) = start.take(HOSTED_VARIABLE) else {
         Sentence::new(format_args!(
             "this library is preloaded, or executed by `clockhand run` for a program that is linked statically"
         ))
         .end_program(NOT_EXECUTED_EXIT_CODE);
     };
     PATH.store(path.as_ptr().cast_mut(), Ordering::Relaxed);
-    system::set_thread_name(&name_of(path));
+    let executed = start.take(EXECUTED_VARIABLE).unwrap_or(path);
+    system::set_thread_name(&name_of(executed, path));
     let is_paged = attach::is_paged();
     let loaded = system::open_to_read(path).and_then(|file| {
         let loaded = image::load(file);
@@ -92,7 +97,7 @@ unsafe extern "C" fn host(stack: *mut usize) -> usize {
         loaded
     });
     let image = loaded.unwrap_or_else(|error| not_executed(path, error));
-    start.describe(&image, path);
+    start.describe(&image, executed);
     if is_paged {
         stacks::prepare();
         if let Err(error) = gate::close() {
@@ -107,9 +112,13 @@ unsafe extern "C" fn host(stack: *mut usize) -> usize {
     image.entry
 }
 
-/// The name that the kernel would give to the thread.
-fn name_of(path: &CStr) -> [u8; 16] {
-    let last = path.to_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+/// The name that the kernel would give to the thread of a program that is executed by a path, which may only tell a
+/// descriptor.
+fn name_of(executed: &'static CStr, path: &'static CStr) -> [u8; 16] {
+    let last = |path: &'static [u8]| path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    let descriptor = executed.to_bytes().strip_prefix(b"/dev/fd/");
+    let is_descriptor = descriptor.is_some_and(|number| !number.contains(&b'/'));
+    let last = last(if is_descriptor { path.to_bytes() } else { executed.to_bytes() });
     let mut name = [0; 16];
     let used = last.len().min(name.len() - 1);
     name[..used].copy_from_slice(&last[..used]);

@@ -185,6 +185,14 @@ pub fn write(descriptor: c_int, bytes: &[u8]) -> Result<usize> {
     unsafe { call_to_the_end(libc::SYS_write, arguments) }
 }
 
+/// Is a descriptor closed when another program is executed?
+pub fn closes_on_exec(descriptor: c_int) -> bool {
+    let arguments = [descriptor as usize, libc::F_GETFD as usize, 0, 0, 0, 0];
+    // SAFETY: asks for a number.
+    let flags = unsafe { call(libc::SYS_fcntl, arguments) };
+    flags.is_ok_and(|flags| flags & libc::FD_CLOEXEC as usize != 0)
+}
+
 /// Opens a file to read it; its descriptor is the caller's to close.
 pub fn open_to_read(path: &CStr) -> Result<c_int> {
     let mode = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;

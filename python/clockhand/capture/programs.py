@@ -1,5 +1,6 @@
 """The program that a user wants captured: where it is, and for which processor."""
 
+import re
 import shutil
 import stat
 from collections.abc import Sequence
@@ -33,6 +34,8 @@ class Program:
         machine: The processor that it, or its interpreter, is for.
 
         is_privileged: Whether it runs with the rights of its owner or group.
+
+        interpreted: Of a script: what runs it and its arguments, which end with the script's path.
     """
 
     command: list[str]
@@ -40,6 +43,14 @@ class Program:
     executable: Path
     machine: str
     is_privileged: bool
+    interpreted: tuple[str, ...] = ()
+
+    @property
+    def arguments(self) -> list[str]:
+        """What the kernel passes to the executable."""
+        if not self.interpreted:
+            return self.command
+        return [*self.interpreted, *self.command[1:]]
 
     @classmethod
     def find(cls, command: Sequence[str]) -> Self:
@@ -60,27 +71,35 @@ class Program:
                 "check its name, or give its path",
             )
         path = executable = Path(found)
+        interpreted = [str(path)]
         for _ in range(MAXIMUM_INTERPRETERS):
-            interpreter = _interpreter(executable)
-            if interpreter is None:
+            words = _interpreter(executable)
+            if not words:
                 break
-            executable = interpreter
+            executable = Path(words[0])
+            interpreted = [*words, *interpreted]
         mode = executable.stat().st_mode
         is_privileged = bool(mode & (stat.S_ISUID | stat.S_ISGID))
-        return cls(list(command), path, executable, _machine(executable), is_privileged)
+        machine = _machine(executable)
+        before = tuple(interpreted) if executable != path else ()
+        return cls(list(command), path, executable, machine, is_privileged, before)
 
 
-def _interpreter(path: Path) -> Path | None:
-    """Return what starts a script; none for a program that is not a script."""
+def _interpreter(path: Path) -> list[str]:
+    """Return what starts a script, and the argument that its first line gives to that, if any.
+
+    Nothing for a program that is not a script.
+    """
     with open(_readable(path), "rb") as file:
         line = file.read(LONGEST_INTERPRETER_LINE_BYTES)
     if not line.startswith(b"#!"):
-        return None
-    words = line[2:].split(b"\n")[0].split()
-    interpreter = Path(words[0].decode(errors="surrogateescape")) if words else path
-    if not interpreter.is_file():
+        return []
+    words = re.split(rb"[ \t]+", line[2:].split(b"\n")[0].strip(b" \t"), maxsplit=1)
+    found = [word.decode(errors="surrogateescape") for word in words]
+    interpreter = found[0] or str(path)
+    if not Path(interpreter).is_file():
         raise UsageError(f"{path}: its interpreter {interpreter} is not found", "install it")
-    return interpreter
+    return [interpreter, *found[1:]]
 
 
 def _machine(path: Path) -> str:

@@ -102,6 +102,7 @@ unsafe fn way(context: *mut ucontext_t, number: i64, arguments: [usize; 6]) -> W
             libc::SYS_brk
             | libc::SYS_rt_sigaction
             | libc::SYS_execve
+            | libc::SYS_execveat
             | libc::SYS_exit_group
             | libc::SYS_mmap
             | libc::SYS_munmap
@@ -164,8 +165,8 @@ pub(super) unsafe extern "C" fn carry_out(context: *mut ucontext_t, place: usize
             libc::SYS_fork | libc::SYS_clone | libc::SYS_clone3 => {
                 Some(children::make(number, context, place, &mut thread_pointer))
             }
-            libc::SYS_execve => {
-                execute(registers);
+            libc::SYS_execve | libc::SYS_execveat => {
+                execute(registers, arguments);
                 None
             }
             libc::SYS_exit_group => {
@@ -194,21 +195,35 @@ pub(super) unsafe extern "C" fn carry_out(context: *mut ucontext_t, place: usize
 ///
 /// # Safety
 /// As for the call.
-unsafe fn execute(registers: &mut [i64; 23]) {
-    let [executed, _, environment, ..] = ARGUMENTS;
+unsafe fn execute(registers: &mut [i64; 23], mut words: [usize; 6]) {
+    let is_at = registers[RESULT] == libc::SYS_execveat;
+    let path_at = usize::from(is_at);
     // SAFETY: as the caller promises.
-    unsafe {
+    let hosted = unsafe {
         if let Some(own) = path()
-            && is_own_file(registers[executed] as usize)
+            && is_own_file(words[path_at])
         {
-            registers[executed] = own.as_ptr() as i64;
+            words[path_at] = own.as_ptr() as usize;
+            registers[ARGUMENTS[path_at]] = own.as_ptr() as i64;
         }
-        let hosted =
-            Hosted::prepare(registers[executed] as *const _, registers[environment] as *const _);
-        if let Some(hosted) = hosted {
-            registers[executed] = hosted.library() as i64;
-            registers[environment] = hosted.environment() as i64;
+        let [first, second, third, fourth, fifth, _] = words;
+        match is_at {
+            true => Hosted::prepare_at(
+                first as c_int,
+                second as *const c_char,
+                third as *const _,
+                fourth as *const _,
+                fifth as c_int,
+            ),
+            false => Hosted::prepare(first as *const c_char, second as *const _, third as *const _),
         }
+    };
+    if let Some(hosted) = hosted {
+        let [path, arguments, environment, ..] = ARGUMENTS;
+        registers[RESULT] = libc::SYS_execve;
+        registers[path] = hosted.library() as i64;
+        registers[arguments] = hosted.arguments() as i64;
+        registers[environment] = hosted.environment() as i64;
     }
 }
 

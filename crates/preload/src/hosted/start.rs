@@ -2,7 +2,7 @@
 
 use core::ffi::{CStr, c_char};
 
-use clockhand_pager_protocol::{HOSTED_VARIABLE, PRELOAD_PREFIX};
+use clockhand_pager_protocol::PRELOAD_PREFIX;
 
 use super::image::Image;
 
@@ -28,10 +28,8 @@ impl Start {
         }
     }
 
-    /// Takes the variable with the path of the program out of the environment, which the program does not know of, and gives
-    /// `LD_PRELOAD` its name.
-    pub(super) fn take_path(&mut self) -> Option<&'static CStr> {
-        self.rename_preload();
+    /// Takes a variable out of the environment, which the program does not know of.
+    pub(super) fn take(&mut self, name: &str) -> Option<&'static CStr> {
         let mut entry = self.environment;
         // SAFETY: as for `at`; strings of the environment stay where they are.
         unsafe {
@@ -40,18 +38,19 @@ impl Start {
                     return None;
                 }
                 let text = CStr::from_ptr(*entry as *const c_char);
-                let value = text.to_bytes().strip_prefix(HOSTED_VARIABLE.as_bytes());
+                let value = text.to_bytes().strip_prefix(name.as_bytes());
                 if let Some([b'=', ..]) = value {
                     self.close_gap(entry);
-                    let path = text.as_ptr().add(HOSTED_VARIABLE.len() + 1);
-                    return Some(CStr::from_ptr(path));
+                    let value = text.as_ptr().add(name.len() + 1);
+                    return Some(CStr::from_ptr(value));
                 }
                 entry = entry.add(1);
             }
         }
     }
 
-    fn rename_preload(&mut self) {
+    /// Gives `LD_PRELOAD` its name.
+    pub(super) fn rename_preload(&mut self) {
         let mut entry = self.environment;
         // SAFETY: as for `at`.
         unsafe {
@@ -85,7 +84,7 @@ impl Start {
     }
 
     /// Tells the program what the kernel would have told it of its file.
-    pub(super) fn describe(&mut self, image: &Image, path: &CStr) {
+    pub(super) fn describe(&mut self, image: &Image, executed: &CStr) {
         let mut pair = self.auxiliary;
         // SAFETY: as for `at`.
         unsafe {
@@ -96,7 +95,7 @@ impl Start {
                     libc::AT_PHNUM => Some(image.header_count),
                     libc::AT_BASE => Some(0),
                     libc::AT_ENTRY => Some(image.entry),
-                    libc::AT_EXECFN => Some(path.as_ptr() as usize),
+                    libc::AT_EXECFN => Some(executed.as_ptr() as usize),
                     _ => None,
                 };
                 if let Some(value) = value {

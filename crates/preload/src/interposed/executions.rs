@@ -2,7 +2,7 @@
 //! its place: see `hosted`.
 
 use core::arch::naked_asm;
-use core::ffi::{c_char, c_int};
+use core::ffi::{c_char, c_int, c_long};
 use core::mem::transmute;
 
 use libc::pid_t;
@@ -26,22 +26,39 @@ const USUAL_PATH: &[u8] = b"/bin:/usr/bin";
 ///
 /// # Safety
 /// As for `execve`.
-unsafe fn hosted(path: *const c_char, environment: Strings) -> Option<&'static Hosted> {
+unsafe fn hosted(
+    path: *const c_char,
+    arguments: Strings,
+    environment: Strings,
+) -> Option<&'static Hosted> {
     // SAFETY: as the caller promises.
-    if attach::is_paged() { unsafe { Hosted::prepare(path, environment) } } else { None }
+    attach::is_paged().then(|| unsafe { Hosted::prepare(path, arguments, environment) }).flatten()
 }
 
 /// The same for the program of a name.
 ///
 /// # Safety
 /// As for `execvpe`.
-unsafe fn hosted_by_name(name: *const c_char, environment: Strings) -> Option<&'static Hosted> {
+unsafe fn hosted_by_name(
+    name: *const c_char,
+    arguments: Strings,
+    environment: Strings,
+) -> Option<&'static Hosted> {
     if name.is_null() || !attach::is_paged() {
         return None;
     }
     let path = attach::environment_variable(b"PATH").unwrap_or(USUAL_PATH);
     // SAFETY: as the caller promises.
-    unsafe { in_search_path(name, path, |path| Hosted::prepare(path, environment)) }.flatten()
+    unsafe { in_search_path(name, path, |path| Hosted::prepare(path, arguments, environment)) }
+        .flatten()
+}
+
+/// Has the kernel execute the library in a program's place.
+fn execute(hosted: &Hosted) -> c_int {
+    let words = [hosted.library() as usize, hosted.arguments() as usize];
+    let words = [words[0], words[1], hosted.environment() as usize, 0, 0, 0];
+    // SAFETY: strings, and lists of them.
+    zero_or_error(unsafe { system::call(libc::SYS_execve, words) })
 }
 
 /// `execve`.
@@ -53,13 +70,67 @@ unsafe extern "C" fn execve(
 ) -> c_int {
     // SAFETY: as the program promises.
     unsafe {
-        let (path, environment) = match hosted(path, environment) {
-            Some(hosted) => (hosted.library(), hosted.environment()),
-            None => (path, environment),
-        };
+        if let Some(hosted) = hosted(path, arguments, environment) {
+            return execute(hosted);
+        }
         let words = [path as usize, arguments as usize, environment as usize, 0, 0, 0];
         zero_or_error(system::call(libc::SYS_execve, words))
     }
+}
+
+/// `execveat`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn execveat(
+    descriptor: c_int,
+    path: *const c_char,
+    arguments: Strings,
+    environment: Strings,
+    flags: c_int,
+) -> c_int {
+    // SAFETY: as the program promises.
+    unsafe {
+        let prepare = || Hosted::prepare_at(descriptor, path, arguments, environment, flags);
+        if let Some(hosted) = attach::is_paged().then(prepare).flatten() {
+            return execute(hosted);
+        }
+        let [path, arguments, environment] =
+            [path as usize, arguments as usize, environment as usize];
+        let words = [descriptor as usize, path, arguments, environment, flags as usize, 0];
+        zero_or_error(system::call(libc::SYS_execveat, words))
+    }
+}
+
+/// `fexecve`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fexecve(descriptor: c_int, arguments: Strings, environment: Strings) -> c_int {
+    if descriptor < 0 || arguments.is_null() || environment.is_null() {
+        set_errno(ErrorNumber(libc::EINVAL));
+        return -1;
+    }
+    // SAFETY: as the program promises.
+    unsafe { execveat(descriptor, c"".as_ptr(), arguments, environment, libc::AT_EMPTY_PATH) }
+}
+
+/// `execve` or `execveat`, which a program asks for by its number.
+///
+/// # Safety
+/// As for the call.
+pub(super) unsafe fn by_number(number: c_long, arguments: [usize; 6]) -> c_long {
+    let [first, second, third, fourth, fifth, _] = arguments;
+    // SAFETY: as the caller promises.
+    let result = unsafe {
+        match number {
+            libc::SYS_execve => execve(first as *const _, second as Strings, third as Strings),
+            _ => execveat(
+                first as c_int,
+                second as *const _,
+                third as Strings,
+                fourth as Strings,
+                fifth as c_int,
+            ),
+        }
+    };
+    result.into()
 }
 
 /// `execv`.
@@ -87,8 +158,8 @@ unsafe extern "C" fn execvpe(
     let next = NEXT.address();
     // SAFETY: as the program promises; the C library's function has this type.
     unsafe {
-        if let Some(hosted) = hosted_by_name(name, environment) {
-            return execve(hosted.library(), arguments, hosted.environment());
+        if let Some(hosted) = hosted_by_name(name, arguments, environment) {
+            return execute(hosted);
         }
         if next == 0 {
             set_errno(ErrorNumber(libc::ENOSYS));
@@ -114,9 +185,9 @@ unsafe fn spawn(
     [actions, attributes]: [usize; 2],
     [arguments, environment]: [Strings; 2],
 ) -> c_int {
-    let (path, environment) = match hosted {
-        Some(hosted) => (hosted.library(), hosted.environment()),
-        None => (path, environment),
+    let (path, arguments, environment) = match hosted {
+        Some(hosted) => (hosted.library(), hosted.arguments(), hosted.environment()),
+        None => (path, arguments, environment),
     };
     match next.address() {
         0 => libc::ENOSYS,
@@ -147,7 +218,7 @@ unsafe extern "C" fn posix_spawn(
     static NEXT: Next = Next::new(c"posix_spawn");
     // SAFETY: as the program promises.
     unsafe {
-        let hosted = hosted(path, environment);
+        let hosted = hosted(path, arguments, environment);
         spawn(&NEXT, hosted, child, path, [actions, attributes], [arguments, environment])
     }
 }
@@ -165,7 +236,7 @@ unsafe extern "C" fn posix_spawnp(
     static NEXT: Next = Next::new(c"posix_spawnp");
     // SAFETY: as the program promises.
     unsafe {
-        let hosted = hosted_by_name(name, environment);
+        let hosted = hosted_by_name(name, arguments, environment);
         spawn(&NEXT, hosted, child, name, [actions, attributes], [arguments, environment])
     }
 }

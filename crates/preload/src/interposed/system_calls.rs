@@ -8,11 +8,11 @@ use libc::off_t;
 
 use super::asynchronous_reads::{set_up_or_errno, set_up_ring, submit_or_errno};
 use super::direct_reads::{bytes_or_error, read_by_number};
-use super::{advice, descriptors, forks, mappings, moves, processors, threads};
+use super::{advice, descriptors, executions, forks, mappings, moves, processors, threads};
 use crate::system;
 
 /// The calls that have an interposed function. Every other one goes to the kernel as it is.
-const INTERPOSED: [c_long; 32] = [
+const INTERPOSED: [c_long; 34] = [
     libc::SYS_read,
     libc::SYS_pread64,
     libc::SYS_readv,
@@ -45,6 +45,8 @@ const INTERPOSED: [c_long; 32] = [
     libc::SYS_sched_setaffinity,
     libc::SYS_fork,
     libc::SYS_exit,
+    libc::SYS_execve,
+    libc::SYS_execveat,
 ];
 
 /// More than any of these numbers.
@@ -183,6 +185,7 @@ pub unsafe fn by_number(number: c_long, arguments: [usize; 6]) -> c_long {
             libc::SYS_fork | libc::SYS_clone | libc::SYS_clone3 => {
                 forks::clone_by_number(number, arguments)
             }
+            libc::SYS_execve | libc::SYS_execveat => executions::by_number(number, arguments),
             libc::SYS_exit => {
                 threads::touch_robust_mutexes();
                 bytes_or_error(system::call(number, arguments)) as c_long

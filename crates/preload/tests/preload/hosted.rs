@@ -68,3 +68,24 @@ fn a_signal_handler_of_a_static_program_forks() {
         assert!(pager.counts().forked.load(Ordering::Relaxed) >= 100);
     }
 }
+
+/// Once what a script names, and what was executed by a descriptor, ran with all its memory.
+#[test]
+fn static_programs_are_paged_however_they_are_executed() {
+    for pager in same_when_static("executions") {
+        // `env` and the program; nine ways to execute it and three scripts, of which one way finds no script; a shell for a
+        // script that names nothing; a script without arguments. The program with many arguments, but no script with so many.
+        let started = 2 + 4 * 9 - 3 + 1 + 1 + 1;
+        let forked = pager.counts().forked.load(Ordering::Relaxed);
+        assert_eq!(pager.counts().attached.load(Ordering::Relaxed), started + forked);
+    }
+}
+
+#[test]
+fn what_programs_that_are_not_static_execute_is_the_same() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(built) = compiled_with("executions", &[], &folder.path().join("executions")) else {
+        return;
+    };
+    same_with_and_without(|| program(&built, &[]));
+}

@@ -287,9 +287,9 @@ def unpaged(rows: pl.DataFrame) -> list[str]:
     return [
         f"{first['name']} (process {first['process']}){others} had "
         f"{bytes_text(int(first['unpaged_bytes']))} in memory that was not paged, beside {paged} "
-        "that were: stacks, shared, fixed, huge or locked mappings, or reservations for which the "
-        "program's --address-space has no room. The policy does not decide about it, and the "
-        "frames do not limit it."
+        "that were: stacks, shared, fixed, huge or locked mappings, programs that it started and "
+        "that are not paged, or reservations for which its --address-space has no room. The policy "
+        "does not decide about it, and the frames do not limit it."
     ]
 
 

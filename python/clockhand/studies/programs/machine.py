@@ -64,8 +64,8 @@ def pageable(command: Sequence[str]) -> Program:
     """Find a program and see whether it can be paged.
 
     Raises:
-        UsageError: there is none, it has rights of its own, it is a script of a statically linked
-            program, or it was built with a sanitizer that has a heap of its own.
+        UsageError: there is none, it has rights of its own, it is for another processor, or it was
+            built with a sanitizer that has a heap of its own.
     """
     program = Program.find(command)
     if program.machine != platform.machine():
@@ -79,11 +79,6 @@ def pageable(command: Sequence[str]) -> Program:
             f"{program.path}: it runs with the rights of its owner or group, so that no "
             "library is preloaded into it",
             "run a copy without these rights",
-        )
-    if program.executable != program.path and is_static(program.executable):
-        raise UsageError(
-            f"{program.path}: {program.executable} runs this script and is linked statically",
-            f"run {program.executable} with the script as its argument",
         )
     sanitizer = _sanitizer(program.executable)
     if sanitizer is not None:

@@ -62,7 +62,7 @@ def preloading(pager: _engine.Pager) -> dict[str, str]:
 def paging(pager: _engine.Pager, program: Program) -> Fields:
     """Return the options of :func:`.run_program` that make a program paged.
 
-    The library is executed in the place of one that is linked statically.
+    The library is executed in the place of one that is linked statically, or runs the script.
 
     Raises:
         ClockhandError: the library of such a program may not be executed.
@@ -70,14 +70,16 @@ def paging(pager: _engine.Pager, program: Program) -> Fields:
     variables = preloading(pager)
     executed = None
     if is_static(program.executable):
-        executed = dict(pager.environment())["LD_PRELOAD"]
-        if not os.access(executed, os.X_OK):
+        library = dict(pager.environment())["LD_PRELOAD"]
+        if not os.access(library, os.X_OK):
             raise ClockhandError(
-                f"{program.path}: it is linked statically, and {executed}, which is executed in "
-                "its place, may not be",
-                f"run `chmod +x {executed}`",
+                f"{program.executable}: it is linked statically, and {library}, which is executed "
+                "in its place, may not be",
+                f"run `chmod +x {library}`",
             )
+        executed = [library, *program.arguments]
         variables["CLOCKHAND_STATIC"] = os.path.realpath(program.executable)
+        variables["CLOCKHAND_EXECUTED"] = str(program.path)
         variables["CLOCKHAND_LD_PRELOAD"] = variables.pop("LD_PRELOAD")
     return {
         "environment": variables,

@@ -35,7 +35,7 @@ def run_program(
     command: Sequence[str],
     *,
     environment: Mapping[str, str] | None = None,
-    executed: str | None = None,
+    executed: Sequence[str] | None = None,
     inherited: Sequence[int] = (),
     before: Callable[[], None] | None = None,
     standard_input: IO[bytes] | None = None,
@@ -49,7 +49,8 @@ def run_program(
 
         environment: Variables that it has besides ours.
 
-        executed: What is executed in the program's place, with its arguments.
+        executed: What is executed in the program's place, and what it is passed; the program with
+            its arguments if not given.
 
         inherited: Descriptors that it has under the same numbers, besides the standard streams.
 
@@ -69,8 +70,8 @@ def run_program(
         start = time.perf_counter()
         try:
             process = subprocess.Popen(
-                command,
-                executable=executed,
+                command if executed is None else executed[1:],
+                executable=None if executed is None else executed[0],
                 env={**os.environ, **(environment or {})},
                 stdin=standard_input,
                 stdout=None if take_output is None else subprocess.PIPE,
