@@ -5,8 +5,10 @@
 It reads `experiments/results` alone; a test holds that the page is what it makes.
 """
 
+import itertools
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
+from operator import itemgetter
 from pathlib import Path
 from statistics import geometric_mean
 
@@ -105,13 +107,48 @@ def curves() -> list[str]:
                 rows.append(row)
         for (statement, _), rows in first.items():
             if len({row["verdict"] for row in rows}) > 1:
-                body.append([f"`{statement}`", ", ".join(map(_at_threshold, rows))])
-    return markdown(["statement", "threshold and verdict"], body)
+                same = itertools.groupby(rows, key=itemgetter("verdict"))
+                told = (f"{verdict} {_values(list(of))}" for verdict, of in same)
+                body.append([f"`{statement}`", ", ".join(told)])
+    return markdown(["statement", "verdict and thresholds"], body)
 
 
-def _at_threshold(row: Row) -> str:
-    ours = " (ours)" if row["ours"] == "yes" else ""
-    return f"{float(row['value']):g}{ours} {row['verdict']}"
+OURS = "*"
+"""Marks the value of a threshold that is ours."""
+
+LIMITS = {
+    "tolerance": "of a number, a share of it",
+    "alike": "of its size, a factor",
+    "nearly_all": "of all cases, a share",
+    "most": "of the direction, a share of cases",
+    "least_cases": "of cases, how many",
+}
+"""Thresholds of the rules, in words."""
+
+
+def rules() -> list[str]:
+    """Return how many claims are reproduced, and have the direction only, with other thresholds of
+    the rules: over all papers."""
+    counts: dict[str, dict[str, list[int]]] = {}
+    for folder in SETS.values():
+        for row in rows_of(RESULTS / folder / "rules.csv"):
+            mark = f"{float(row['value']):g}{OURS if row['ours'] == 'yes' else ''}"
+            at = counts.setdefault(row["threshold"], {}).setdefault(mark, [0, 0])
+            for place, verdict in enumerate(("reproduced", "direction only")):
+                at[place] += row[verdict]
+    told = {
+        name: ", ".join(f"{mark} {held}+{some}" for mark, (held, some) in of.items())
+        for name, of in counts.items()
+    }
+    body = [[words, told[name]] for name, words in LIMITS.items()]
+    return markdown(["threshold", "reproduced+direction only"], body)
+
+
+def _values(rows: Sequence[Row]) -> str:
+    """The first and the last of some values, with a mark at ours or for those between."""
+    marked = [f"{float(row['value']):g}{OURS if row['ours'] == 'yes' else ''}" for row in rows]
+    between = OURS if any(OURS in value for value in marked[1:-1]) else ""
+    return "–".join(dict.fromkeys((marked[0], marked[-1]))) + between
 
 
 def bands() -> list[str]:
@@ -237,6 +274,7 @@ def rivals() -> list[str]:
 BLOCKS: dict[str, Callable[[], Sequence[str]]] = {
     "verdicts": verdicts,
     "thresholds": curves,
+    "rules": rules,
     "craw-statements": lambda: statements("craw"),
     "craw-whole-statements": lambda: statements("craw/whole"),
     "craw-bands": bands,

@@ -14,8 +14,9 @@ from clockhand.report.lines import cut_note
 from clockhand.report.overview import overview
 from clockhand.report.places import Place
 from clockhand.report.scales import Kind, Measure
-from clockhand.reproduce.judge import Claim, Verdict
+from clockhand.reproduce.judge import Claim
 from clockhand.reproduce.report import found_text, quoted, readings_text
+from clockhand.reproduce.rules import Verdict
 from clockhand.studies.locality.findings import Verdict as Finding
 from clockhand.studies.locality.findings import title
 from clockhand.studies.programs.report import render

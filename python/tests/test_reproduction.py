@@ -23,7 +23,14 @@ from clockhand.reproduce import (
     reproduce,
 )
 from clockhand.reproduce.figures import policies
-from clockhand.reproduce.judge import (
+from clockhand.reproduce.measures.cflru import misses_least
+from clockhand.reproduce.measures.compared import Compared
+from clockhand.reproduce.measures.craw import equal_with_all_memory
+from clockhand.reproduce.measures.locality import Ranked, locality_rows
+from clockhand.reproduce.measures.noise import closest_falling, inversion, redrawings
+from clockhand.reproduce.packaged import packaged_content
+from clockhand.reproduce.report import title_of
+from clockhand.reproduce.rules import (
     RULES,
     interval,
     judged_cases,
@@ -32,13 +39,6 @@ from clockhand.reproduce.judge import (
     judged_number,
     judged_range,
 )
-from clockhand.reproduce.measures.cflru import misses_least
-from clockhand.reproduce.measures.compared import Compared
-from clockhand.reproduce.measures.craw import equal_with_all_memory
-from clockhand.reproduce.measures.locality import Ranked, locality_rows
-from clockhand.reproduce.measures.noise import closest_falling, inversion, redrawings
-from clockhand.reproduce.packaged import packaged_content
-from clockhand.reproduce.report import title_of
 from clockhand.reproduce.statements import headline, statements
 from clockhand.reproduce.tables import band_rows
 from conftest import Clockhand, assert_one_sentence

@@ -5,7 +5,8 @@ how it is judged (``claims.toml``), and what the page shows (``report.toml``).
 """
 
 from clockhand.reproduce.experiment import PaperExperiment, read_paper_experiment
-from clockhand.reproduce.judge import Claim, Verdict, judge
+from clockhand.reproduce.judge import Claim, judge
+from clockhand.reproduce.rules import Verdict
 from clockhand.reproduce.run import Reproduction, reproduce
 
 __all__ = [

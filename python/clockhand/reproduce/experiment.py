@@ -3,11 +3,11 @@
 The file is an experiment as :mod:`clockhand.sweep` reads it. ``[part.NAME]`` are further ones, each
 with the keys of an experiment, or those of the file where it has none of its own. A part may say
 which of the paper's workloads its traces stand for (``traces = { WORKLOAD = TRACE }``). It may name
-traces of a folder that are run if they are there (``taken_along = { FILE = FORMAT }``), and the
-workloads that those stand for (``stands_for = { FILE = WORKLOAD }``). Its cells are in the
-dataset's ``folder``, its own name if not given. A part that is like another (``like = NAME``) has
-the other's keys where it has none of its own. A part with a table of :data:`BESIDE` asks what no
-sweep does.
+traces of a folder that are run if they are there (``taken_along = { FILE = FORMAT }``, where FILE
+may be in a folder of it, which rows name), and the workloads that those stand for (``stands_for =
+{ FILE = WORKLOAD }``). Its cells are in the dataset's ``folder``, its own name if not given. A part
+that is like another (``like = NAME``) has the other's keys where it has none of its own. A part
+with a table of :data:`BESIDE` asks what no sweep does.
 """
 
 import os
@@ -173,6 +173,8 @@ class _Reader:
     def _check(self, name: str, study: str, needed: Record) -> None:
         """Refuse a part without what the claims need of it."""
         for key, wanted in needed.items():
+            if key == "of_no_claim":
+                continue
             if key == "workloads":
                 if sorted(self._parts[name]["traces"]) != sorted(wanted):
                     raise ValueError(f"the workloads of {name} are {', '.join(wanted)}, each once")
@@ -199,11 +201,12 @@ class _Reader:
 
         folder = table.get("folder", "" if name == MAIN else name)
         if "taken_along" in table:
-            for path, trace_format in self._present(table["taken_along"]):
+            for file, path, trace_format in self._present(table["taken_along"]):
                 self._is_taken = True
                 only = sweep(traces=os.path.abspath(path), trace_format=trace_format)
-                workload = table.get("stands_for", {}).get(path.name)
-                yield Part(only, folder, (workload,), (short_name(str(path)),))
+                workload = table.get("stands_for", {}).get(file)
+                name = ", ".join((short_name(file), *Path(file).parent.parts))
+                yield Part(only, folder, (workload,), (name,))
         elif isinstance(table["traces"], dict):
             files = [self._trace(str(trace), it) for it, trace in table["traces"].items()]
             if study == "ssd" and not all(file.startswith(RECIPE) for file, _ in files):
@@ -221,9 +224,9 @@ class _Reader:
             is_distinct = len(set(names)) == len(names)
             yield Part(read, folder, (), names if is_distinct else read.traces)
 
-    def _present(self, files: Mapping[str, str]) -> list[tuple[Path, str]]:
-        found = [(Path(self._folder or "") / name, kind) for name, kind in files.items()]
-        return [(path, kind) for path, kind in found if self._folder and path.exists()]
+    def _present(self, files: Mapping[str, str]) -> list[tuple[str, Path, str]]:
+        found = [(name, Path(self._folder or "") / name, kind) for name, kind in files.items()]
+        return [it for it in found if self._folder and it[1].exists()]
 
     def _trace(self, trace: str, workload: str) -> tuple[str, str]:
         """The file of a trace, or its recipe, and what rows call it."""
@@ -235,9 +238,11 @@ class _Reader:
             recipe = trace.removeprefix(RECIPE)
             beside = os.path.abspath(self._file.parent / recipe)
             return f"{RECIPE}{beside if recipe.endswith('.toml') else recipe}", name
-        if self._folder is not None and (self._folder / Path(trace).name).exists():
-            self._is_taken = True
-            return os.path.abspath(self._folder / Path(trace).name), f"{name}{WHOLE}"
+        if self._folder is not None:
+            longer, own_file = self._folder / Path(trace).name, self._file.parent / trace
+            if longer.exists() and not (own_file.exists() and longer.samefile(own_file)):
+                self._is_taken = True
+                return os.path.abspath(longer), f"{name}{WHOLE}"
         return trace, name
 
     def _called(self, workload: str) -> Path | None:

@@ -1,67 +1,33 @@
-"""The claims of a paper, and the rules that judge them.
+"""The claims of a paper, and how they are judged.
 
 A paper's ``claims.toml`` says of each claim what the paper says and where, which measure takes our
-numbers from which tables, and which rule judges them. The rules are the same for all papers. A
-number is *reproduced* if ours lies within a tenth of the paper's, above or below; a range if all of
-ours are in it, or at most a tenth beyond its ends. A statement about all cases is *reproduced* if
-it holds in nine of ten of ours. A number within a factor of two of the paper's, or a statement that
-only holds in more than half of the cases, is *direction only*; a number that is farther off has its
-*sign only*. With the other sign, or in at most half of the cases, it is *contradicted*. Fewer than
-five cases are *too few*. A mean over cases has an interval, by a bootstrap over them: it is
-*inconclusive* if the interval is wider than what counts as the paper's number and reaches into it.
-If the paper's words have several readings, or a choice of ours decides, each reading has a verdict
-of its own.
+numbers from which tables, and which rule of :mod:`clockhand.reproduce.rules` judges them. If the
+paper's words have several readings, or a choice of ours decides, each reading has a verdict of its
+own.
 """
 
 import importlib
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
-from statistics import median
-from typing import Any, cast
-
-import numpy as np
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import cast
 
 from clockhand.report.words import percent
 from clockhand.reproduce.packaged import packaged_content
+from clockhand.reproduce.rules import (
+    LIMITS,
+    NUMBERS,
+    RULES,
+    TRIED,
+    Values,
+    Verdict,
+    interval,
+    verdict_of,
+)
 from clockhand.study.records import Fields, Record
-
-TOLERANCE = 0.1
-"""A number is met within this share of the paper's, on both sides."""
-
-ALIKE = 2
-"""A number that differs by a larger factor from the paper's has its sign alone."""
-
-NEARLY_ALL = 0.9
-"""The share of the cases in which a statement about all of them must hold."""
-
-LEAST_CASES = 5
-"""Fewer say nothing of all cases, unless a claim is true by construction."""
-
-RESAMPLES = 10_000
-"""Of the cases with repetition, whose means make an interval."""
-
-INTERVAL = (0.025, 0.975)
-"""The quantiles of these means."""
 
 Evidence = tuple[tuple[str, ...], ...]
 """A small table as text; its first row has the headings."""
-
-Values = Sequence[Any]
-"""Input of a rule: a number, or true or false, for each case."""
-
-
-class Verdict(StrEnum):
-    """What our numbers say about a claim."""
-
-    REPRODUCED = "reproduced"
-    DIRECTION = "direction only"
-    SIGN = "sign only"
-    CONTRADICTED = "contradicted"
-    INCONCLUSIVE = "inconclusive"
-    TOO_FEW = "too few cases"
-    UNTESTABLE = "not testable here"
 
 
 @dataclass(frozen=True)
@@ -124,130 +90,6 @@ class NotTestableError(Exception):
     """Our tables do not have what a measure needs; the text says why."""
 
 
-def judged_number(ours: float, paper: float) -> Verdict:
-    """Judge a number whose sign is the direction: a gain, or what is above or below a baseline."""
-    if _is_near(ours, paper):
-        return Verdict.REPRODUCED
-    return _by_size(ours, paper, paper) if ours * paper > 0 else Verdict.CONTRADICTED
-
-
-def _by_size(ours: float, low: float, high: float) -> Verdict:
-    """Judge the size of an effect whose sign is the paper's."""
-    is_alike = abs(low) / ALIKE <= abs(ours) <= abs(high) * ALIKE
-    return Verdict.DIRECTION if is_alike else Verdict.SIGN
-
-
-def judged_range(ours: Collection[float], low: float, high: float) -> Verdict:
-    """Judge a range of gains: whether all of ours are in it, and by their mean.
-
-    Where some of ours are losses, the mean has the sign alone.
-    """
-    if not ours:
-        return Verdict.UNTESTABLE
-    if all(low <= one <= high or _is_near(one, low) or _is_near(one, high) for one in ours):
-        return Verdict.REPRODUCED
-    mean = sum(ours) / len(ours)
-    if mean <= 0:
-        return Verdict.CONTRADICTED
-    return _by_size(mean, low, high) if min(ours) > 0 else Verdict.SIGN
-
-
-def judged_cases(held: Collection[bool]) -> Verdict:
-    """Judge a statement about all cases by the share of ours that fulfil it."""
-    if not held:
-        return Verdict.UNTESTABLE
-    share = sum(held) / len(held)
-    if share >= NEARLY_ALL:
-        return Verdict.REPRODUCED
-    return Verdict.DIRECTION if share > 0.5 else Verdict.CONTRADICTED
-
-
-def judged_every(held: Collection[bool]) -> Verdict:
-    """Judge a statement that says "in all cases": one of ours against it, and it is not met."""
-    verdict = judged_cases(held)
-    is_met = verdict is not Verdict.REPRODUCED or all(held)
-    return verdict if is_met else Verdict.DIRECTION
-
-
-def judged_most(held: Collection[bool]) -> Verdict:
-    """Judge a statement about most cases by the share of ours that fulfil it."""
-    if not held:
-        return Verdict.UNTESTABLE
-    return _yes(sum(held) > len(held) / 2)
-
-
-def judged_alike(differences: Values, within: float, nearly: float) -> Verdict:
-    """Judge whether most differences are small; direction only if their median nearly is."""
-    verdict = judged_most([difference <= within for difference in differences])
-    is_nearly = verdict is Verdict.CONTRADICTED and median(differences) <= nearly
-    return Verdict.DIRECTION if is_nearly else verdict
-
-
-def interval(values: Values) -> tuple[float, float]:
-    """Return between what the mean lies over the cases that ours stand for, by a bootstrap."""
-    drawn = np.random.default_rng(0).integers(len(values), size=(RESAMPLES, len(values)))
-    low, high = np.quantile(np.asarray(values, dtype=float)[drawn].mean(axis=1), INTERVAL)
-    return float(low), float(high)
-
-
-def judged_mean(ours: Values, paper: float) -> Verdict:
-    """Judge a mean over cases; inconclusive if other cases might have met the number, or not."""
-    low, high = interval(ours)
-    reach = TOLERANCE * abs(paper)
-    if high - low > 2 * reach and low <= paper + reach and high >= paper - reach:
-        return Verdict.INCONCLUSIVE
-    return judged_number(sum(ours) / len(ours), paper)
-
-
-def _is_near(ours: float, paper: float) -> bool:
-    # The end of a tolerance belongs to it, whatever binary64 makes of a tenth.
-    return abs(ours - paper) <= TOLERANCE * abs(paper) * (1 + 1e-9)
-
-
-def _yes(holds: bool) -> Verdict:
-    return Verdict.REPRODUCED if holds else Verdict.CONTRADICTED
-
-
-NUMBER = (
-    "Reproduced within a tenth of the paper's number, above or below; direction only within a "
-    "factor of two; sign only with its sign; else contradicted."
-)
-MEAN = (
-    f"{NUMBER} Inconclusive if the interval over the cases (95 %, bootstrap) is wider than that "
-    "tenth on both sides and reaches into it."
-)
-RULES: Mapping[str, tuple[Callable[[Values, Record], Verdict], str]] = {
-    "mean": (lambda ours, it: judged_mean(ours, it["paper"]), MEAN),
-    "greatest": (lambda ours, it: judged_number(max(ours), it["paper"]), NUMBER),
-    "range": (
-        lambda ours, it: judged_range(ours, *it["paper"]),
-        "Reproduced if all of ours are in the paper's range, or at most a tenth beyond its ends; "
-        "direction only if all have its sign, and their mean is at most a factor of two beyond it; "
-        "sign only if the mean has its sign; else contradicted.",
-    ),
-    "cases": (
-        lambda held, it: judged_cases(held),
-        "Reproduced if in nine of ten cases or more; direction only if in more than half; else "
-        "contradicted.",
-    ),
-    "every": (
-        lambda held, it: judged_every(held),
-        "Reproduced if in every case; direction only if in more than half; else contradicted.",
-    ),
-    "most": (
-        lambda held, it: judged_most(held),
-        "Reproduced if in more than half of the cases, else contradicted.",
-    ),
-    "alike": (lambda ours, it: judged_alike(ours, it["within"], it["nearly"]), ""),
-    "exists": (lambda held, it: _yes(any(held)), ""),
-    "all": (lambda held, it: _yes(all(held)), ""),
-}
-"""By name, how a rule judges our values beside the claim, and what it says of itself."""
-
-NUMBERS = ("mean", "greatest", "range")
-OVER_CASES = ("mean", "cases", "every", "most")
-"""Rules whose cases stand for all others: of a few they say nothing."""
-
 TEXTS = ("what", "found", "says", "reading", "why")
 OWN = {
     *TEXTS, "key", "place", "quote", "tables", "measure", "rule", "rule_text", "paper",
@@ -290,6 +132,30 @@ def judged_at(paper: str, tables: Record) -> Iterator[tuple[Claim, str, float, b
                     yield judged, name, value, value == claim[name]
 
 
+def judged_within(paper: str, tables: Record) -> Iterator[tuple[str, float, bool, list[Verdict]]]:
+    """Judge all claims that count with other thresholds of the rules: each of :data:`TRIED`.
+
+    Returns:
+        The threshold's name and value, whether it is the one that claims are judged by, and the
+        verdicts.
+    """
+    content = packaged_content(paper, "claims.toml")
+    measured = []
+    for claim in _readings(content):
+        if all(name in tables for name in claim.get("tables", ())):
+            try:
+                found = None if claim["rule"] == "untestable" else _measured(claim, tables)
+            except NotTestableError:
+                continue
+            if found is not None and not claim.get("by_construction", False):
+                measured.append((claim, found.values))
+    for name, values in TRIED.items():
+        for value in values:
+            limits = replace(LIMITS, **{name: value})
+            verdicts = [verdict_of(claim, ours, limits) for claim, ours in measured]
+            yield name, value, limits == LIMITS, verdicts
+
+
 def measure_of(name: str) -> Callable[..., Found | None]:
     """Return the measure that a claim names: a file of ``measures``, and a function of it."""
     file, _, function = name.partition(".")
@@ -327,6 +193,12 @@ def _choices(content: Record, claim: Record) -> list[list[Fields]]:
     return [*first, *(content["readings"][name] for name in further)]
 
 
+def _measured(claim: Record, tables: Record) -> Found | None:
+    """What the claim's measure finds; every key that is not the claim's own is the measure's."""
+    arguments = {name: value for name, value in claim.items() if name not in OWN}
+    return measure_of(claim["measure"])(*(tables[name] for name in claim["tables"]), **arguments)
+
+
 def _judged(content: Record, claim: Fields, tables: Record) -> Claim | None:
     """The claim with its verdict; none if the tables do not have what its reading is about."""
     shown = signed if content.get("shares") == "signed" else percent
@@ -335,20 +207,16 @@ def _judged(content: Record, claim: Fields, tables: Record) -> Claim | None:
     try:
         if claim["rule"] == "untestable":
             raise NotTestableError(claim["why"].format_map(content.get("words", {})))
-        found = measure_of(claim["measure"])(
-            *(tables[name] for name in claim["tables"]), **arguments
-        )
+        found = _measured(claim, tables)
     except NotTestableError as error:
         return Claim(*own, "Not testable here.", Verdict.UNTESTABLE, "–", why=str(error))
     if found is None:
         return None
     paper = claim.get("paper")
-    judging, sentence = RULES[claim["rule"]]
+    _, sentence = RULES[claim["rule"]]
     is_empty = claim["rule"] in NUMBERS and not found.values
     is_certain = claim.get("by_construction", False)
-    verdict = Verdict.UNTESTABLE if is_empty else judging(found.values, claim)
-    if claim["rule"] in OVER_CASES and not is_certain and 0 < len(found.values) < LEAST_CASES:
-        verdict = Verdict.TOO_FEW
+    verdict = verdict_of(claim, found.values, LIMITS)
     words = {
         **content.get("words", {}), **arguments, **_in_words(found.values, shown),
         "paper": "" if paper is None else _in_text(paper, shown), **found.words,

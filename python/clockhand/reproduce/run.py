@@ -17,7 +17,7 @@ from clockhand.reproduce.measures.cflru import prediction_row
 from clockhand.reproduce.measures.locality import Ranked, locality_rows
 from clockhand.reproduce.measures.noise import BLOCKS
 from clockhand.reproduce.packaged import packaged_content
-from clockhand.reproduce.statements import claim_table, statements, thresholds
+from clockhand.reproduce.statements import claim_table, rule_thresholds, statements, thresholds
 from clockhand.studies.filecache.run import break_even
 from clockhand.studies.locality.result import Locality
 from clockhand.studies.locality.run import locality_with
@@ -39,10 +39,6 @@ AS_IT_IS = "as it is"
 
 GAUGE_SAMPLES = 400
 """Samples of a gauge that a figure can show."""
-
-
-OF_NO_CLAIM = ("reserve",)
-"""Parts that are shown, and judge nothing: traces may be too small for them."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +95,7 @@ def reproduce(
         UsageError: ``jobs`` is out of range.
         ClockhandError: a trace cannot be read, or the sweep was interrupted.
     """
+    needs = packaged_content(experiment.paper, "claims.toml")["needs"]
     parts: list[tuple[str, Part]] = []
     swept: list[Sweep] = []
     warnings: list[str] = []
@@ -112,7 +109,7 @@ def reproduce(
                 command=command or f"clockhand reproduce {experiment.paper}",
             )
         except UsageError as refusal:
-            if name not in OF_NO_CLAIM:
+            if not needs[name].get("of_no_claim", False):
                 raise
             warnings.append(f"the part {name} is left out: {refusal}")
         else:
@@ -133,6 +130,7 @@ def reproduce(
         "claims": claim_table(claims),
         "statements": statements(claims),
         "thresholds": thresholds(experiment.paper, results),
+        "rules": rule_thresholds(experiment.paper, results),
     }
     report = packaged_content(experiment.paper, "report.toml")
     analyses = [

@@ -5,7 +5,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 import polars as pl
 
 from clockhand.report.words import unique
-from clockhand.reproduce.judge import Claim, Verdict, judged_at
+from clockhand.reproduce.judge import Claim, judged_at, judged_within
+from clockhand.reproduce.rules import Verdict
 from clockhand.study.records import Record
 
 
@@ -135,3 +136,27 @@ def thresholds(paper: str, tables: Record) -> pl.DataFrame:
     ]
     columns = ("claim", "statement", "threshold", "value", "ours", "verdict", "found")
     return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String))
+
+
+def rule_thresholds(paper: str, tables: Record) -> pl.DataFrame:
+    """Return how many claims have which verdict if a threshold of the rules is another one.
+
+    Args:
+        paper: The paper's short name.
+        tables: What claims are judged by.
+
+    Returns:
+        The columns threshold, value, ours (``yes`` for the value that is judged by) and one for
+        each verdict; a row for each value. Claims that are true by construction, or that nothing
+        here can judge, are left out.
+    """
+    rows = [
+        {
+            "threshold": name,
+            "value": f"{value:g}",
+            "ours": "yes" if is_ours else "no",
+            **{str(verdict): verdicts.count(verdict) for verdict in Verdict},
+        }
+        for name, value, is_ours, verdicts in judged_within(paper, tables)
+    ]
+    return pl.DataFrame(rows)

@@ -53,8 +53,11 @@ def _read_intensive(compared: Compared, reads_per_write: float) -> list[str]:
     return traces
 
 
-def best_at_most_sizes(rows: pl.DataFrame, *, of: str, against: Sequence[str]) -> Found:
-    """Ask of each trace whether a policy needs less I/O time than all others at most sizes."""
+def best_at_many_sizes(
+    rows: pl.DataFrame, *, of: str, against: Sequence[str], share: float
+) -> Found:
+    """Ask of each trace whether a policy needs less I/O time than all others beyond a share of the
+    sizes."""
     compared = Compared(rows)
     wins = [
         compared.ratios(of, other).with_columns((pl.col("ratio") < 1).alias(other)).drop("ratio")
@@ -66,8 +69,8 @@ def best_at_most_sizes(rows: pl.DataFrame, *, of: str, against: Sequence[str]) -
     won = joined.group_by("trace").agg(pl.all_horizontal(against).mean().alias("share"))
     by_trace = dict(won.iter_rows())
     shares = {trace: by_trace[trace] for trace in compared.traces if trace in by_trace}
-    lines = ((trace, f"{percent(share)} of the sizes") for trace, share in shares.items())
-    return Found([share > 0.5 for share in shares.values()], (("trace", "best at"), *lines))
+    lines = ((trace, f"{percent(part)} of the sizes") for trace, part in shares.items())
+    return Found([part > share for part in shares.values()], (("trace", "best at"), *lines))
 
 
 def behind_both(

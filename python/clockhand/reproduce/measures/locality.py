@@ -195,6 +195,23 @@ def is_weak_and_irregular(
     return _measured(rows, view, repeats, holds, columns)
 
 
+def is_inverted(
+    rows: pl.DataFrame, *, view: str, repeats: str, writes_per_read: float
+) -> Found | None:
+    """Ask of each trace with many re-writes whether they are not ordered by recency."""
+
+    def references(op: str) -> pl.Expr:
+        is_of = (pl.col("ranking") == "recency") & (pl.col("op") == op)
+        of_trace = pl.col("re_references").filter(is_of).sum()
+        return of_trace.over("view", "repeats", "trace")
+
+    return _measured(
+        rows.filter(references("write") >= writes_per_read * references("read")), view, repeats,
+        lambda trace: not _is_ordered(trace["recency", "write"]),
+        _order("recency", "write", "re-writes"),
+    )  # fmt: skip
+
+
 def is_ordered(rows: pl.DataFrame, *, view: str, repeats: str) -> Found | None:
     """Ask of each trace whether its re-writes are ordered by frequency."""
     return _measured(
@@ -204,8 +221,8 @@ def is_ordered(rows: pl.DataFrame, *, view: str, repeats: str) -> Found | None:
     )  # fmt: skip
 
 
-def early_ranks(rows: pl.DataFrame, *, view: str, repeats: str) -> Found | None:
-    """Ask of each trace whether the top ranks take more writes by frequency at most cuts."""
+def early_ranks(rows: pl.DataFrame, *, view: str, repeats: str, at_least: int) -> Found | None:
+    """Ask of each trace whether the top ranks take more writes by frequency at many cuts."""
 
     def cuts(trace: Trace) -> int:
         frequency, recency = trace["frequency", "write"], trace["recency", "write"]
@@ -216,7 +233,7 @@ def early_ranks(rows: pl.DataFrame, *, view: str, repeats: str) -> Found | None:
         "top tenth by recency": _share("recency", "write"),
         "cuts at which frequency is larger": lambda it: f"{cuts(it)} of {len(TOP_COLUMNS)}",
     }
-    return _measured(rows, view, repeats, lambda trace: cuts(trace) > len(TOP_COLUMNS) / 2, columns)
+    return _measured(rows, view, repeats, lambda trace: cuts(trace) >= at_least, columns)
 
 
 def larger_in_a_range(rows: pl.DataFrame, *, view: str, repeats: str, share: float) -> Found | None:

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from clockhand.report.words import byte_text, number_text, percent
-from clockhand.reproduce.judge import TOLERANCE, Evidence, Found, NotTestableError
+from clockhand.reproduce.judge import Evidence, Found, NotTestableError
 from clockhand.reproduce.measured import LOOP, Measured
 
 KIB = 1024
@@ -217,15 +217,22 @@ def never_turns(
 
 
 def slows_down(
-    rows: pl.DataFrame, *, column: str, by: Sequence[str], falls: bool, shown: bool = False
+    rows: pl.DataFrame,
+    *,
+    column: str,
+    by: Sequence[str],
+    falls: bool,
+    below: float,
+    shown: bool = False,
 ) -> Found:
-    """Ask of each combination whether the last doubling of pages gives under half of the first."""
+    """Ask of each combination whether the last doubling of pages gives less than a share of the
+    first."""
     sign = -1 if falls else 1
     held = []
     for group in _at_least_ratio(rows, by):
         values = group[column].to_list()
         last, first = sign * (values[-1] - values[-2]), sign * (values[1] - values[0])
-        held.append(last < first / 2)
+        held.append(last < below * first)
     return Found(held, _over_pages(rows, column) if shown else ())
 
 
@@ -382,24 +389,26 @@ def _curves(tlbs: pl.DataFrame) -> dict[str, Curve]:
     return {group["program"][0]: list(group.select(points).iter_rows()) for group in groups}
 
 
-def largest_is_near(rows: pl.DataFrame) -> Found:
-    """Ask of each program and ratio whether the largest page is within a tenth of the fastest."""
-    near = _near(rows, lambda group: (group["amat_ns"][-1], min(group["amat_ns"])))
+def largest_is_near(rows: pl.DataFrame, *, within: float) -> Found:
+    """Ask of each program and ratio whether the largest page is hardly slower than the fastest."""
+    near = _near(rows, lambda group: (group["amat_ns"][-1], min(group["amat_ns"])), within)
     largest = byte_text(rows["page_bytes"].sort()[-1])
     return Found(near.values, near.evidence, {**near.words, "largest": largest})
 
 
-def larger_are_near(rows: pl.DataFrame, *, than: int) -> Found:
-    """Ask of each program and ratio whether all larger pages are within a tenth of each other."""
+def larger_are_near(rows: pl.DataFrame, *, than: int, within: float) -> Found:
+    """Ask of each program and ratio whether all larger pages hardly differ."""
 
     def ends(group: pl.DataFrame) -> tuple[float, float]:
         times = group.filter(pl.col("page_bytes") > than)["amat_ns"]
         return max(times), min(times)
 
-    return _near(rows, ends)
+    return _near(rows, ends, within)
 
 
-def _near(rows: pl.DataFrame, ends: Callable[[pl.DataFrame], tuple[float, float]]) -> Found:
+def _near(
+    rows: pl.DataFrame, ends: Callable[[pl.DataFrame], tuple[float, float]], within: float
+) -> Found:
     programs = _programs(rows)
     groups = programs.sort("page_bytes").partition_by("program", "storage_ratio")
     wide = programs.sort("page_bytes").pivot(
@@ -412,5 +421,5 @@ def _near(rows: pl.DataFrame, ends: Callable[[pl.DataFrame], tuple[float, float]
     heads = ("access time (ns)", *(byte_text(int(name)) for name in wide.columns[2:]))
     lengths: list[int] = rows["references"].sort().to_list()
     words = {"shortest": f"{lengths[0] / 1e6:.1f}", "longest": f"{lengths[-1] / 1e6:.1f}"}
-    held = [one <= (1 + TOLERANCE) * other for one, other in map(ends, groups)]
+    held = [one <= (1 + within) * other for one, other in map(ends, groups)]
     return Found(held, (heads, *lines), words)
