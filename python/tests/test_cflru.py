@@ -227,7 +227,7 @@ def test_the_command_prints_verdicts_and_writes_page_and_tables(
     assert {path.name for path in (tmp_path / "t").iterdir()} == {
         "claims.csv", "statements.csv", "swap.csv", "swap-flushed.csv", "buffers.csv",
         "buffers-flushed.csv", "kernels.csv", "predicted.csv", "controller.csv",
-        "controller-flushed.csv", "thresholds.csv",
+        "controller-flushed.csv", "thresholds.csv", "rules.csv",
     }  # fmt: skip
     page = (tmp_path / "p.html").read_text()
     assert f"The CFLRU paper on 15 traces: of {CLAIMS + FLUSHED + BESIDE - 3} claims" in page

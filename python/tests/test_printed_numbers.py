@@ -24,7 +24,9 @@ from polars.testing import assert_frame_equal
 
 import clockhand
 from clockhand.reproduce import Claim, judge, read_paper_experiment
+from clockhand.reproduce.figures import FIGURES, OF_PAPER
 from clockhand.reproduce.measured import Measured, read_measured
+from clockhand.reproduce.packaged import packaged_content
 from clockhand.reproduce.statements import claim_table
 from clockhand.reproduce.tables import ALL_TRACES, ablation, band_rows
 from clockhand.studies.ssd.findings import FAMILY
@@ -115,47 +117,64 @@ def kept(folder: str) -> list[dict[str, str]]:
     return [{name: value or "" for name, value in row.items()} for row in rows]
 
 
+SLUGS = {
+    "clock-dnv": {"real": "real-traces"},
+    "scm": {"desktop": "rows"},
+}
+"""Kept tables that are not called as the part of the experiment that they are of."""
+
+
 def kept_results(paper: str, folder: str) -> dict[str, pl.DataFrame | Measured]:
     """The values that judge a paper's claims, from its kept tables."""
-    if paper == "craw":
-        names = ["rows", "locality", "areas", "overheads"]
-        names += ["flushed", "anonymous", "anonymous_flushed", "costs", "devices"]
-        files = {name: f"{folder}/{name.replace('_', '-')}" for name in names}
-        return {
-            name: table(file, infer_schema_length=None)
-            for name, file in files.items()
-            if (RESULTS / f"{file}.csv").exists()
-        }
+    options: dict[str, Any] = {"infer_schema_length": None}
     if paper == "clock-dnv":
-        slugs = {"rows": "rows", "real": "real-traces", "synced": "synced"}
-        slugs["paper_drive"] = "paper-drive"
-        return {
-            name: table(f"clock-dnv/{slug}", schema_overrides=SSD_SCHEMA).with_columns(FAMILY)
-            for name, slug in slugs.items()
-            if (RESULTS / f"clock-dnv/{slug}.csv").exists()
-        }
-    if paper == "cflru":
-        names = ["swap", "swap_flushed", "buffers", "buffers_flushed", "kernels"]
-        names += ["timeline", "timeline_flushed", "predicted", "controller", "controller_flushed"]
-        files = {name: name.replace("_", "-") for name in names}
-        return {
-            name: table(f"cflru/{file}", infer_schema_length=None) for name, file in files.items()
-        }
-    ratios = pl.selectors.contains("ratio").cast(pl.Float64)
-    slugs = {"required_hits": "required-hits", "desktop": "rows", "mobile_tlb": "mobile-tlb"}
-    names = ["hits_curve", "servers", "one_timers", "required_hits", "desktop", "desktop_priced"]
-    names += ["desktop_shares", "paged", "prefetched", "huge", "sequential", "mobile", "mobile_tlb"]
-    rows = {
-        name: table(f"scm/{slugs.get(name, name.replace('_', '-'))}").with_columns(ratios)
-        for name in names
-    }
-    return {**rows, "measured": read_measured(ROOT / "experiments/devices/scm-memory.toml")}
+        options = {"schema_overrides": SSD_SCHEMA}
+    results: dict[str, pl.DataFrame | Measured] = {}
+    for name in packaged_content(paper, "claims.toml")["needs"]:
+        slug = SLUGS.get(paper, {}).get(name, name.replace("_", "-"))
+        if not (RESULTS / f"{folder}/{slug}.csv").exists():
+            continue
+        rows = table(f"{folder}/{slug}", **options)
+        if paper == "clock-dnv":
+            rows = rows.with_columns(FAMILY) if "buffer" in rows else rows
+        if paper == "scm":
+            rows = rows.with_columns(pl.selectors.contains("ratio").cast(pl.Float64))
+        results[name] = rows
+    if paper == "scm":
+        results["measured"] = read_measured(ROOT / "experiments/devices/scm-memory.toml")
+    return results
 
 
 @pytest.mark.parametrize("folder", ["craw", "craw/whole", "cflru", "scm", "clock-dnv"])
 def test_claims_follow_from_the_kept_counts(folder: str) -> None:
     paper = folder.partition("/")[0]
     assert as_kept(judge(paper, kept_results(paper, folder))) == kept(folder)
+
+
+@pytest.mark.parametrize("paper", ["craw", "cflru", "scm", "clock-dnv"])
+def test_numbers_that_a_paper_gives_of_a_figure_stand_behind_ours(paper: str) -> None:
+    results = kept_results(paper, paper)
+    looked_up = 0
+    for figure in packaged_content(paper, "report.toml")["figure"]:
+        said = {
+            (place, it["says"], it.get("of"))
+            for place, panel in enumerate(figure.get("panel", ()))
+            for it in panel.get("paper", ())
+        }
+        if not said:
+            continue
+        tables = [results[name] for name in figure["of"] if name in results]
+        shown = set()
+        for _, panels in FIGURES[figure["draw"]](figure["panel"], *tables):
+            for place, lines in enumerate(panels):
+                ours = [it for it in lines.series if not it.startswith(OF_PAPER)]
+                assert lines.series[-len(ours) :] == tuple(ours) and ours, "theirs are behind"
+                theirs = {it for it in lines.series if it not in ours}
+                assert theirs <= {record["series"] for record in lines.records}
+                shown |= {(place, it.removeprefix(OF_PAPER)) for it in theirs}
+        assert {(place, says) for place, says, _ in said} == shown, figure["key"]
+        looked_up += len(said)
+    assert looked_up
 
 
 @pytest.mark.parametrize("paper", ["craw", "cflru", "scm", "clock-dnv"])

@@ -315,7 +315,7 @@ def test_the_command_prints_verdicts_and_writes_page_and_tables(
     untested = claims.filter(pl.col("verdict") == "not testable here")["claim"]
     assert set(untested) == {f"faults-{workload}" for workload in WORKLOADS}
     assert {path.name for path in (tmp_path / "t").iterdir()} == {
-        "claims.csv", "statements.csv", "thresholds.csv", "fastest-page-size.csv",
+        "claims.csv", "statements.csv", "thresholds.csv", "rules.csv", "fastest-page-size.csv",
         "mobile.csv", "mobile-tlb.csv", "required-hits.csv", "hits-curve.csv",
         "desktop-priced.csv",
         "desktop-shares.csv", "paged.csv",

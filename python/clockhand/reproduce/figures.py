@@ -2,8 +2,9 @@
 
 ``report.toml`` of a paper says which results a figure shows, and how each of its panels looks. A
 panel says its title, its axes and, unless its lines follow from the results, its ``series``.
-Numbers that a paper's text gives of a figure are drawn behind our lines
-(``paper = [{ y = Y, says = TEXT }]``).
+Numbers that a paper's text gives of a figure are drawn behind ours: a height over all of our places
+(``paper = [{ y = Y, says = TEXT }]``), a place (``x = X`` instead), or a bar (``at = BAR`` beside
+its height). With ``of = WORKLOAD`` they are of one workload.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,10 +12,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from clockhand.report.words import byte_text, number_text, time_unit
+from clockhand.report.words import byte_text, number_text
 from clockhand.reproduce.measured import Measured
 from clockhand.reproduce.measures.cflru import KERNELS, PAPERS_FRAMES, kernels_of, replaced
-from clockhand.reproduce.measures.clock_dnv import per_run
+from clockhand.reproduce.measures.clock_dnv import OURS, per_run
 from clockhand.study.policies import BASELINE
 from clockhand.study.records import Fields, Record
 
@@ -51,10 +52,13 @@ Figure = Iterator[tuple[str, list[Lines]]]
 """Traces with their panels."""
 
 
-def _lines(panel: Panel, series: Iterable[str], records: Records, **own: str) -> Lines:
+def _lines(
+    panel: Panel, series: Iterable[str], records: Records, workload: str = "", **own: str
+) -> Lines:
     """A panel as the file has it, but for what ``own`` says of it."""
     said = {**panel, **own}
-    printed = _printed(said.get("paper", ()), records)
+    known = [it for it in said.get("paper", ()) if it.get("of", workload) == workload]
+    printed = [record for it in known for record in _printed(it, records)]
     names = dict.fromkeys(record["series"] for record in printed)
     return Lines(
         said["title"], said.get("caption", ""), said["x"], said["y"], (*names, *series),
@@ -63,14 +67,18 @@ def _lines(panel: Panel, series: Iterable[str], records: Records, **own: str) ->
     )  # fmt: skip
 
 
-def _printed(heights: Iterable[Record], records: Records) -> Records:
-    """What the paper's text says of a figure, as lines over all of ours."""
-    ends = {record["x"] for record in records}
-    return [
-        {"series": f"{OF_PAPER}{it['says']}", "x": x, "y": it["y"], "at": "as its text says"}
-        for it in heights
-        for x in sorted({min(ends), max(ends)} if ends else ())
-    ]
+def _printed(said: Record, records: Records) -> Iterator[Fields]:
+    """What the paper's text says of a figure, from end to end of ours, or as a bar beside ours."""
+    if not records:
+        return
+    line = {"series": f"{OF_PAPER}{said['says']}", "at": "as its text says"}
+    heights, places = ([record[axis] for record in records] for axis in "yx")
+    if "at" in said:
+        [place] = {record["x"] for record in records if record["at"] == said["at"]}
+        yield {**line, "x": place, "y": said["y"], "at": said["at"]}
+        return
+    for end in (min, max):
+        yield {**line, "x": said.get("x", end(places)), "y": said.get("y", end(heights))}
 
 
 def _present(series: Iterable[str], records: Records) -> list[str]:
@@ -100,19 +108,22 @@ def _over_memory(rows: pl.DataFrame, panel: Panel) -> Lines:
 
 
 def policies(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
-    """Policies over memory: a column, or I/O time over CLOCK's (``relative``)."""
+    """Policies over memory: a column, or its ratio to CLOCK's (``over_clock``)."""
+    columns = list(dict.fromkeys(panel["column"] for panel in panels))
     clock = rows.filter(pl.col("policy") == BASELINE).select(
-        "trace", "frames", pl.col("io_time_us").alias("clock_us")
+        "trace", "frames", *(pl.col(name).alias(f"{name}_of_clock") for name in columns)
     )
     joined = rows.join(
         clock.unique(["trace", "frames"]), on=["trace", "frames"], how="left", maintain_order="left"
     )
-    ratio = pl.when(pl.col("clock_us") > 0).then(pl.col("io_time_us") / pl.col("clock_us"))
-    named = joined.with_columns(pl.col("policy").alias("series"), ratio.alias("relative"))
+    named = joined.with_columns(pl.col("policy").alias("series"))
     for trace, of_trace in _each_trace(named):
         lines = []
         for panel in panels:
             y = pl.col(panel["column"])
+            if panel.get("over_clock"):
+                of_clock = pl.col(f"{panel['column']}_of_clock")
+                y = pl.when(of_clock > 0).then(y / of_clock)
             # A logarithmic axis has no place for 0.
             shown = pl.when(y > 0).then(y) if panel.get("logarithmic") else y
             lines.append(_over_memory(of_trace.with_columns(shown.alias("y")), panel))
@@ -216,33 +227,53 @@ def _relative(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
 
 
 def buffers(panels: Sequence[Panel], *parts: pl.DataFrame) -> Figure:
-    """Counts of write buffers over their sizes, per run of the trace."""
+    """Counts of write buffers over their sizes, per run of the trace, or CLOCK-DNV's over those of
+    other buffers (``over_others``)."""
     mib = pl.col("buffer_pages") * pl.col("page_bytes") / (1 << 20)
     for trace, of_trace in _each_trace(pl.concat(parts)):
+        [workload] = of_trace["workload"].unique().to_list()
+        own = of_trace.filter(pl.col("policy") == OURS).unique("buffer_pages", keep="first")
         lines = []
         for panel in panels:
-            records = of_trace.filter(pl.col("policy").is_in(panel["series"])).select(
-                pl.col("policy").alias("series"),
-                mib.alias("x"),
-                per_run(panel["column"]).cast(pl.Float64).alias("y"),
-                pl.format("{} pages", "buffer_pages").alias("at"),
-            ).to_dicts()  # fmt: skip
-            lines.append(_lines(panel, _present(panel["series"], records), records))
+            y = per_run(panel["column"]).cast(pl.Float64).alias("y")
+            cells = of_trace.filter(pl.col("policy").is_in(panel["series"]))
+            shown = cells.select(
+                pl.col("policy").alias("series"), "buffer_pages",
+                mib.alias("x"), y, pl.format("{} pages", "buffer_pages").alias("at"),
+            )  # fmt: skip
+            if panel.get("over_others"):
+                ours = own.select("buffer_pages", y.alias("ours"))
+                both = shown.join(ours, on="buffer_pages", maintain_order="left")
+                known = both.filter(pl.min_horizontal("y", "ours") > 0)
+                shown = known.with_columns(y=pl.col("ours") / pl.col("y")).drop("ours")
+            records = shown.drop("buffer_pages").to_dicts()
+            present = _present(panel["series"], records)
+            lines.append(_lines(panel, present, records, workload=workload or ""))
         yield trace, lines
 
 
 def latencies(panels: Sequence[Panel], measured: Measured) -> Figure:
-    """Times of reads over their sizes; a machine takes the place of a trace."""
-    [panel] = panels
-    series = {"storage": measured.read, "page cache": measured.cached}
+    """Times of reads over their sizes, and those of storage over the page cache's; a machine takes
+    the place of a trace."""
+    times, ratios = panels
+    of_both = {"storage": measured.read, "page cache": measured.cached}
     records = [
         {"series": name, "x": size / 1024, "y": point.median_us,
          "at": f"requests of {byte_text(size)}, "
                f"99 % of them within {point.p1_us:.3g} to {point.p99_us:.3g} µs"}
-        for name, points in series.items()
+        for name, points in of_both.items()
         for size, point in sorted(points.items())
     ]  # fmt: skip
-    yield f"{measured.machine}, measured on {measured.date}", [_lines(panel, series, records)]
+    over = [
+        {"series": "storage over page cache", "x": size / 1024, "at": byte_text(size),
+         "y": point.median_us / measured.cached[size].median_us}
+        for size, point in sorted(measured.read.items())
+        if size in measured.cached
+    ]  # fmt: skip
+    yield (
+        f"{measured.machine}, measured on {measured.date}",
+        [_lines(times, of_both, records), _lines(ratios, ["storage over page cache"], over)],
+    )
 
 
 def hits(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
@@ -257,21 +288,19 @@ def hits(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
 
 
 def caches(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
-    """The time of a server's references over the size of its cache."""
+    """The time of a server's references over that without a cache, over the cache's size."""
     for trace, of_trace in _each_trace(rows.filter(pl.col("insert") == "copy")):
         yield trace, [_over_capacity(of_trace, panel) for panel in panels]
 
 
 def _over_capacity(rows: pl.DataFrame, panel: Panel) -> Lines:
-    of_device = rows.filter(pl.col("device") == panel["device"])
-    unit, unit_us = time_unit(of_device["time_without_cache_us"])
     records = [
-        {"series": name, "x": 100 * row["capacity_share"], "y": row[column] / unit_us,
-         "at": f"{row['capacity']:,} blocks"}
-        for name, (column, admission) in panel["series"].items()
-        for row in of_device.filter(pl.col("admission") == admission).to_dicts()
+        {"series": name, "x": 100 * row["capacity_share"],
+         "y": row["time_us"] / row["time_without_cache_us"], "at": f"{row['capacity']:,} blocks"}
+        for name, admission in panel["series"].items()
+        for row in rows.filter(device=panel["device"], admission=admission).to_dicts()
     ]  # fmt: skip
-    return _lines(panel, panel["series"], records, caption=unit, y=unit)
+    return _lines(panel, panel["series"], records)
 
 
 def pages(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:

@@ -140,7 +140,8 @@ def _part(figure: Record, report: Record, results: Record) -> Part:
         figures = []
         for position, lines in enumerate(of_trace):
             identity = f"{figure['key']}-{index}-{position}"
-            marked = [_look(name, place, looks) for place, name in enumerate(lines.series)]
+            ours = [name for name in lines.series if not name.startswith(OF_PAPER)]
+            marked = [_look(name, ours, looks) for name in lines.series]
             records += [{"panel": identity, **record} for record in lines.records]
             series = [(name, *mark) for name, mark in zip(lines.series, marked, strict=True)]
             chart = _chart(lines, identity, marked)
@@ -173,11 +174,14 @@ def _looks(said: Record | None, results: Record) -> dict[str, Mark]:
     return {mark.policy: mark for mark in drawn}
 
 
-def _look(series: str, place: int, looks: Mapping[str, Mark]) -> tuple[str, tuple[int, ...]]:
+def _look(
+    series: str, ours: Sequence[str], looks: Mapping[str, Mark]
+) -> tuple[str, tuple[int, ...]]:
     if series in looks:
         return looks[series].color, looks[series].dash
     if series.startswith(OF_PAPER):
         return PAGE.muted, (1, 0)
+    place = ours.index(series)
     return PAGE.series[place], ((1, 0), (7, 3), (2, 2), (8, 2, 2, 2))[place]
 
 

@@ -180,7 +180,7 @@ RULES: Mapping[str, tuple[Callable[[Values, Record, Limits], Verdict], str]] = {
     "mean": (lambda ours, it, at: judged_mean(ours, it["paper"], at), MEAN),
     "greatest": (lambda ours, it, at: judged_number(max(ours), it["paper"], at), NUMBER),
     "range": (
-        lambda ours, it, at: judged_range(ours, *it["paper"], at),
+        lambda ours, it, at: judged_range(ours, it["paper"][0], it["paper"][1], at),
         "Reproduced if all of ours are in the paper's range, or at most a tenth beyond its ends; "
         "direction only if all have its sign, and their mean is at most a factor of two beyond it; "
         "sign only if the mean has its sign; else contradicted.",
