@@ -127,8 +127,8 @@ LIMITS = {
 
 
 def rules() -> list[str]:
-    """Return how many claims are reproduced, and have the direction only, with other thresholds of
-    the rules: over all papers."""
+    """Return how many claims are reproduced, and have the direction only, with the next smaller and
+    larger thresholds of the rules: over all papers."""
     counts: dict[str, dict[str, list[int]]] = {}
     for folder in SETS.values():
         for row in rows_of(RESULTS / folder / "rules.csv"):
@@ -136,11 +136,12 @@ def rules() -> list[str]:
             at = counts.setdefault(row["threshold"], {}).setdefault(mark, [0, 0])
             for place, verdict in enumerate(("reproduced", "direction only")):
                 at[place] += row[verdict]
-    told = {
-        name: ", ".join(f"{mark} {held}+{some}" for mark, (held, some) in of.items())
-        for name, of in counts.items()
-    }
-    body = [[words, told[name]] for name, words in LIMITS.items()]
+    body = []
+    for name, words in LIMITS.items():
+        at = [(mark, f"{held}+{some}") for mark, (held, some) in counts[name].items()]
+        [ours] = [place for place, (mark, _) in enumerate(at) if OURS in mark]
+        shown = at[ours - 1 : ours + 2]
+        body.append([words, ", ".join(" ".join(pair) for pair in shown)])
     return markdown(["threshold", "reproduced+direction only"], body)
 
 
@@ -174,8 +175,8 @@ def data_caches() -> list[str]:
     def told(row: Row) -> str:
         share = f"{row['top_10_percent_share']:.2f}"
         beyond = round(100 * (row["out_of_order_share"] - row["by_chance_at_most"]), 1)
-        times = (row[it] for it in ("craw_over_clock", "craw_over_clock_flushed") if it in row)
-        return ", ".join([share, f"{beyond + 0.0:+.1f} %", *(f"{it:.2f}" for it in times)])
+        times = (f"{row[it]:.2f}" for it in ("craw_over_clock", "craw_over_clock_flushed"))
+        return f"{share}, {beyond + 0.0:+.1f}\u00a0%, {'–'.join(times)}"
 
     body = [
         [name, *(told(cells[key, cache]) for cache in caches)] for key, name in programs.items()

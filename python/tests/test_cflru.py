@@ -308,6 +308,22 @@ def test_longer_captures_in_a_folder_are_taken_and_named_so(tmp_path: Path) -> N
     assert str(longer / "gedit.parquet") in parts["swap"].sweep.traces
 
 
+def test_whole_sessions_of_a_folder_are_readings_of_their_own(tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    for path in (whole / "gedit.parquet", whole / "evince.parquet"):
+        shutil.copy(ROOT / "traces/tar-gzip.parquet", path)
+    (tmp_path / "geeqie.parquet").symlink_to(ROOT / "traces/geeqie.parquet")
+    parts = read_paper_experiment("cflru", EXPERIMENT, traces=tmp_path).parts
+    taken = {(name, it.workloads, it.names) for name, it in parts if name == "swap_whole_flushed"}
+    assert taken == {
+        ("swap_whole_flushed", ("Kword",), ("gedit, whole",)),
+        ("swap_whole_flushed", ("Acrobat reader",), ("evince, whole",)),
+    }
+    names = dict(parts)["swap"].names
+    assert names[0] == "geeqie", "the experiment's own trace is no longer one"
+
+
 def predicted(lru: float, of_prediction: float, best: float) -> list[Claim]:
     rows = [
         {"workload": workload, "trace": workload, "flush_at_end": flush, "frames": 4096,

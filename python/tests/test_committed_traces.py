@@ -25,7 +25,7 @@ def test_every_number_of_a_manifest_is_read_from_its_traces(script: str) -> None
 @pytest.mark.parametrize("folder", ["servers", "servers/calls"])
 def test_servers_are_what_their_manifest_says(folder: str) -> None:
     manifest = (TRACES / folder / "MANIFEST.md").read_text()
-    for name in ("web", "proxy"):
+    for name in sorted(path.stem for path in (TRACES / folder).glob("*.parquet")):
         info = clockhand.Trace(TRACES / folder / f"{name}.parquet").info()
         [row] = [line for line in manifest.splitlines() if line.startswith(f"| `{name}.parquet`")]
         reads, writes = info["read_references"], info["write_references"]

@@ -118,7 +118,7 @@ def kept(folder: str) -> list[dict[str, str]]:
 
 
 SLUGS = {
-    "clock-dnv": {"real": "real-traces"},
+    "clock-dnv": {"real": "real-traces", "timed": "no rows"},
     "scm": {"desktop": "rows"},
 }
 """Kept tables that are not called as the part of the experiment that they are of."""

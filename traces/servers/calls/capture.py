@@ -1,10 +1,11 @@
 """A web server and a proxy under load on the loopback; what they do to files, captured.
 
-    .venv/bin/python traces/servers/calls/capture.py [web] [proxy]
+    .venv/bin/python traces/servers/calls/capture.py [web] [proxy] [web-many] [proxy-many]
 
 It needs nginx and squid. Each server has a load of its own, with fixed seeds, one request after
-the other; `clockhand trace capture --files` follows the server, and nothing else. Both traces are
-cut to the files that belong to the service: what is served or stored, and the logs.
+the other, or of several clients at once that ask for many more files, most of them once or never;
+`clockhand trace capture --files` follows the server, and nothing else. All traces are cut to the
+files that belong to the service: what is served or stored, and the logs.
 """
 
 import http.client
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +44,7 @@ class Load:
     largest_bytes: int
     exponent: float
     seed: int
+    clients: int = 1
 
     def sizes(self) -> list[int]:
         """Bytes of each file."""
@@ -62,12 +65,14 @@ class Load:
         return (
             f"{self.files} files, log-normal with median {self.median_bytes} bytes, sigma "
             f"{self.sigma}, at most {self.largest_bytes}; {self.requests} requests, Zipf "
-            f"{self.exponent}; seed {self.seed}"
+            f"{self.exponent}; seed {self.seed}; {self.clients} clients"
         )
 
 
 WEB_LOAD = Load(400, 12_000, 8 << 10, 1.3, 512 << 10, 0.9, 2020)
 PROXY_LOAD = Load(1500, 9_000, 5 << 10, 1.5, 1 << 20, 0.7, 53)
+WEB_MANY = Load(8_000, 12_000, 8 << 10, 1.3, 512 << 10, 0.6, 2026, clients=8)
+PROXY_MANY = Load(6_000, 9_000, 5 << 10, 1.5, 1 << 20, 0.6, 2027, clients=8)
 
 WEB = """
 daemon off; master_process off; pid web.pid; error_log error.log; user {user};
@@ -122,16 +127,22 @@ def running(command: Sequence[str], port: int, pid: Path) -> Iterator[None]:
 
 
 def put(load: Load, port: int, prefix: str) -> None:
-    """Ask for the files of a load, one after the other."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    for number in load.asked():
-        connection.request("GET", prefix + name_of(number))
-        answer = connection.getresponse()
-        answer.read()
-        if answer.status != 200:
-            raise RuntimeError(f"{name_of(number)}: status {answer.status}")
-        if answer.will_close:
-            connection.close()
+    """Ask for the files of a load: each client for its share, one after the other."""
+    asked = load.asked()
+
+    def client(number: int) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+        for file in asked[number :: load.clients]:
+            connection.request("GET", prefix + name_of(file))
+            answer = connection.getresponse()
+            answer.read()
+            if answer.status != 200:
+                raise RuntimeError(f"{name_of(file)}: status {answer.status}")
+            if answer.will_close:
+                connection.close()
+
+    with ThreadPoolExecutor(load.clients) as clients:
+        list(clients.map(client, range(load.clients)))
 
 
 def nginx(folder: Path, load: Load) -> list[str]:
@@ -148,15 +159,14 @@ def captured(command: Sequence[str], folder: Path) -> list[str]:
     return [*words, "--", *command]
 
 
-def web(folder: Path) -> str:
+def web(folder: Path, load: Load) -> None:
     """Capture nginx; the names of files that belong to the service begin so."""
-    command = nginx(folder, WEB_LOAD)
+    command = nginx(folder, load)
     with running(captured(command, folder), WEB_PORT, folder / "web.pid"):
-        put(WEB_LOAD, WEB_PORT, "")
-    return WEB_LOAD.said()
+        put(load, WEB_PORT, "")
 
 
-def proxy(folder: Path) -> str:
+def proxy(folder: Path, load: Load) -> None:
     """Capture squid in front of an nginx that is not captured."""
     origin = folder / "origin"
     origin.mkdir()
@@ -166,11 +176,10 @@ def proxy(folder: Path) -> str:
     squid = ["squid", "-f", str(folder / "squid.conf"), "-N"]
     subprocess.run([*squid, "-z"], check=True, capture_output=True)
     with (
-        running(nginx(origin, PROXY_LOAD), WEB_PORT, origin / "web.pid"),
+        running(nginx(origin, load), WEB_PORT, origin / "web.pid"),
         running(captured(squid, folder), PROXY_PORT, folder / "proxy.pid"),
     ):
-        put(PROXY_LOAD, PROXY_PORT, f"http://127.0.0.1:{WEB_PORT}")
-    return PROXY_LOAD.said()
+        put(load, PROXY_PORT, f"http://127.0.0.1:{WEB_PORT}")
 
 
 def cut(folder: Path, name: str, recipe: str) -> None:
@@ -187,7 +196,7 @@ def cut(folder: Path, name: str, recipe: str) -> None:
         elif not line.startswith("#") and line.split()[2] in own:
             kept.append(line)
     (folder / "own.events").write_text("\n".join(kept) + "\n")
-    program = {"web": "nginx -v", "proxy": "squid -v"}[name]
+    program = {"web": "nginx -v", "proxy": "squid -v"}[name.removesuffix(MANY)]
     said = subprocess.run(program.split(), capture_output=True, text=True, check=True)
     version = (said.stdout or said.stderr).splitlines()[0]
     labels = [
@@ -198,7 +207,13 @@ def cut(folder: Path, name: str, recipe: str) -> None:
     clockhand.convert_traces(folder / "own.events", HERE / f"{name}.parquet", labels=labels)
 
 
-SERVERS: dict[str, Callable[[Path], str]] = {"web": web, "proxy": proxy}
+MANY = "-many"
+SERVERS: dict[str, tuple[Callable[[Path, Load], None], Load]] = {
+    "web": (web, WEB_LOAD),
+    "proxy": (proxy, PROXY_LOAD),
+    f"web{MANY}": (web, WEB_MANY),
+    f"proxy{MANY}": (proxy, PROXY_MANY),
+}
 
 
 def main() -> None:
@@ -207,7 +222,9 @@ def main() -> None:
         raise SystemExit(f"{missing[0]} is not installed")
     for name in sys.argv[1:] or list(SERVERS):
         with tempfile.TemporaryDirectory(prefix="servers-") as folder:
-            cut(Path(folder), name, SERVERS[name](Path(folder)))
+            serve, load = SERVERS[name]
+            serve(Path(folder), load)
+            cut(Path(folder), name, load.said())
 
 
 if __name__ == "__main__":
