@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -31,15 +32,18 @@ from clockhand.reproduce.measures.noise import closest_falling, inversion, redra
 from clockhand.reproduce.packaged import packaged_content
 from clockhand.reproduce.report import title_of
 from clockhand.reproduce.rules import (
+    LIMITS,
     RULES,
+    TRIED,
     interval,
     judged_cases,
     judged_every,
     judged_most,
     judged_number,
     judged_range,
+    verdict_of,
 )
-from clockhand.reproduce.statements import headline, statements
+from clockhand.reproduce.statements import counted, headline, statements
 from clockhand.reproduce.tables import band_rows
 from conftest import Clockhand, assert_one_sentence
 from test_report_browser import unavailable
@@ -245,10 +249,10 @@ def test_verdicts_on_locality_follow_from_the_tables() -> None:
             for made in judge("craw", {"locality": locality_rows({("paper", "each"): tables})})
         ]
 
-    assert verdicts(rising, 0.45) == [Verdict.REPRODUCED] * 9
+    assert verdicts(rising, 0.45) == [Verdict.REPRODUCED] * 10
     assert verdicts(falling, 0.95) == [
         *[Verdict.REPRODUCED] * 3,
-        Verdict.CONTRADICTED,
+        *[Verdict.CONTRADICTED] * 2,
         Verdict.REPRODUCED,
         *[Verdict.CONTRADICTED] * 2,
         *[Verdict.REPRODUCED] * 2,
@@ -535,7 +539,32 @@ def test_the_headline_counts_statements_and_no_readings() -> None:
 
 
 def judged_mean_of(*ours: float, paper: float) -> Verdict:
-    return RULES["mean"][0](ours, {"paper": paper})
+    return RULES["mean"][0](ours, {"paper": paper}, LIMITS)
+
+
+def test_verdicts_move_with_the_thresholds_of_the_rules() -> None:
+    held = [True] * 17 + [False] * 3
+    cases = [(replace(LIMITS, nearly_all=share), verdict) for share, verdict in (
+        (0.8, Verdict.REPRODUCED), (0.9, Verdict.DIRECTION), (0.95, Verdict.DIRECTION),
+    )]  # fmt: skip
+    assert all(judged_cases(held, limits) is verdict for limits, verdict in cases)
+    assert judged_cases(held, replace(LIMITS, most=0.85)) is Verdict.CONTRADICTED
+    assert judged_number(0.3, 0.24, LIMITS) is Verdict.DIRECTION
+    assert judged_number(0.3, 0.24, replace(LIMITS, tolerance=0.25)) is Verdict.REPRODUCED
+    assert judged_number(0.5, 0.24, replace(LIMITS, alike=3)) is Verdict.DIRECTION
+    four = {"rule": "cases"}, [True] * 4
+    assert verdict_of(*four, LIMITS) is Verdict.TOO_FEW
+    assert verdict_of(*four, replace(LIMITS, least_cases=3)) is Verdict.REPRODUCED
+
+
+def test_all_claims_are_judged_at_each_threshold_of_the_rules(made: Reproduction) -> None:
+    table = made.results["rules"]
+    columns = [str(verdict) for verdict in Verdict]
+    ours = table.filter(ours="yes").select(columns)
+    judged = [it for it in made.claims if it.verdict is not Verdict.UNTESTABLE]
+    counts = counted(judged)
+    assert ours.rows() == [tuple(counts[verdict] for verdict in Verdict)] * len(TRIED)
+    assert table.select(pl.sum_horizontal(columns)).to_series().n_unique() == 1
 
 
 def test_a_mean_is_inconclusive_if_other_cases_might_have_met_the_number() -> None:
