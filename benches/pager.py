@@ -68,6 +68,19 @@ a = [[i * j % 7 + 0.5 for j in side] for i in side]
 b = [[i + j + 0.25 for j in side] for i in side]
 print(sum(sum(a[i][k] * b[k][j] for k in side) for i in side for j in side))
 """
+# Writes to each of 12,288 pages: one after the other, in a random order, and one after the other.
+PYTHON_WRITES = """
+import random
+pages = 48 << 8
+block = bytearray(pages << 12)
+for turn in range(3):
+    order = list(range(pages))
+    if turn == 1:
+        random.Random(1).shuffle(order)
+    for page in order:
+        block[(page << 12) + turn] = page >> turn & 255
+print([sum(block[turn::4096]) for turn in range(3)])
+"""
 # The factor b is read again for each row of a: a loop of 957 pages.
 C_MATRICES = """
 #include <stdio.h>
@@ -132,6 +145,7 @@ def small_programs(folder: Path) -> dict[str, list[str]]:
         "git, a merge of files": ["git", "merge-file", "-p"]
         + [str(folder / name) for name in ("ours", "base", "theirs")],
         "python3, matrices": ["/usr/bin/python3", "-c", PYTHON_MATRICES],
+        "writes, by python3": ["/usr/bin/python3", "-c", PYTHON_WRITES],
         "C, matrices": [matrices],
         "xz": ["xz", "-6", "--threads=1", "--stdout", str(part)],
     }
