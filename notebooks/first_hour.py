@@ -125,13 +125,13 @@ def _(clockhand, memory, policy, ratio, trace):
 
 
 @app.cell
-def _(by_device, pl, result, turned):
+def _(by_device, pl, policy, result, turned):
     _rows = result.rows.filter(pl.col("memory_share").is_between(0.05, 0.06))
     _hits = dict(_rows.select("policy", "hit_ratio").iter_rows())
     _times = dict(_rows.select("policy", "io_time_us").iter_rows())
     assert _hits["craw"] < _hits["clock"] and _times["craw"] < _times["clock"]
     _ratio = dict(by_device.select("device", "craw over clock").iter_rows())
-    assert turned.rows["policy"].to_list() == ["clock", "lru", "craw"]
+    assert policy.value in turned.rows["policy"].to_list()
     assert _ratio["mlc-nand"] < _ratio["slc-nand"] < 1 < _ratio["hdd"], _ratio
     return
 

@@ -122,13 +122,13 @@ def _(buffer, clockhand, share, size, workload):
 
 
 @app.cell
-def _(run, spare, turned):
+def _(buffer, run, spare, turned):
     _of_dnv = run.rows.filter(run.rows["buffer"].str.starts_with("clock-dnv"))
     _erases = _of_dnv.sort("buffer_pages")["erases"]
     assert _erases.is_sorted(descending=True), "a larger buffer erases no more"
     assert spare["waf"].is_sorted(descending=True), "spare space lowers write amplification"
     assert len(run.rows) == 16
-    assert len(turned.rows) == 2
+    assert len(turned.rows) == len({"lru", buffer.value})
     return
 
 

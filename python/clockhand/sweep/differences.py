@@ -12,7 +12,7 @@ from clockhand.report.comparisons import Strip, strips_chart
 from clockhand.report.html import Figure, Part, payload, study_page
 from clockhand.report.reported import Reported
 from clockhand.report.table import plain_table
-from clockhand.report.words import percent
+from clockhand.report.words import percent, titled
 from clockhand.study.calls import in_python
 from clockhand.study.errors import UsageError
 from clockhand.study.facts import base_names, printable
@@ -26,7 +26,7 @@ from clockhand.sweep.over_traces import WORDS
 ROUNDING = 1e-12
 """Numbers that differ by less than this share are one number."""
 
-MOST_NAMED = 10
+MOST_NAMED = 3
 """Rows that only one dataset has and that are named."""
 
 ONLY_HERE, ONLY_THERE, MOVED = "only in the first", "only in the second", "moved"
@@ -165,7 +165,7 @@ class Differences(Reported):
         ]
         label = f"{self.names[1]} over {self.names[0]}"
         title = f"{word} in the second dataset over the first"
-        axis = f"{title}: each row, and mean"
+        axis = f"{word}, second over first"
         return {"moved": strips_chart(strips, canvas, title=title, axis_title=axis, label=label)}
 
     def _rendered(self, highlight: Sequence[str]) -> str:
@@ -173,16 +173,19 @@ class Differences(Reported):
         figures = [
             Figure(key, "Second over first, row by row", caption, spec, number)
             for number, (key, spec) in enumerate(self._figures(CANVAS).items(), 1)
+            if not self.moved.is_empty()
         ]
+        title, said = titled(self.sentences(), 1, "")
         part = Part(
             slug="moved", title="What moved", text=f"{_rows(self.compared)} are in both.",
             rows=[("", figures)], records=[],
         )  # fmt: skip
-        table = plain_table(self.rows, {})
+        short = base_names(self.rows["trace"].unique())
+        table = plain_table(self.rows.with_columns(pl.col("trace").replace(short)), {})
         return study_page().render(
-            overline="two datasets",
-            title=f"{self.names[1]} beside {self.names[0]}",
-            sentences=self.sentences(),
+            overline=f"two datasets: {self.names[1]} beside {self.names[0]}",
+            title=title,
+            sentences=said,
             parts=[part],
             leading=[],
             facts=printable(self.facts),

@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from clockhand.report.overview import Overview
 from clockhand.report.words import percent, size_text
 from clockhand.studies.ssd.time_findings import BASELINE, key_of, of_time, of_windows
 from clockhand.study.facts import SsdFacts, SsdRunFacts, printable, trace_label
@@ -139,6 +140,24 @@ def headline(rows: pl.DataFrame) -> str:
     if ties:
         return f"{name} and {ties} other{'s' if ties > 1 else ''} {have} {where}"
     return f"{name} {has} {where}{_ahead(best[name])}"
+
+
+def over_inputs(ranking: Overview, inputs: int) -> str:
+    """Return the answer of the ranking of all inputs in a line; nothing if drives have one each.
+
+    Args:
+        ranking: The buffers by pages written to flash, or by p99.
+        inputs: How many inputs there are.
+    """
+    what = {
+        "host_writes": "writes the fewest pages to flash",
+        "write_p99_us": "has the shortest p99 of writes",
+        "read_p99_us": "has the shortest p99 of reads",
+    }.get(ranking.key)
+    if what is None or not ranking.entries[0].mean:
+        return ""
+    best, other = ranking.entries[:2]
+    return f"{best.name} {what} over {inputs} inputs{_ahead([best.mean / other.mean])}"
 
 
 def _ahead(ratios: Sequence[float]) -> str:

@@ -27,7 +27,7 @@ from clockhand.studies.ssd.charts import (
     wear_chart,
     wear_records,
 )
-from clockhand.studies.ssd.findings import FAMILY, findings, headline
+from clockhand.studies.ssd.findings import FAMILY, findings, headline, over_inputs
 from clockhand.studies.ssd.frontier import (
     FRONTIER,
     FRONTIER_FIELDS,
@@ -96,6 +96,9 @@ def render(
     if not answer and len(sections) == 1:
         # With one size or several, the title is about all of them.
         title, sentences = headline(rows) or title, findings(rows, facts, run.classes)
+    leading = together(sections, overviews, _over_sizes) if len(sections) > 1 else []
+    if not answer and leading:
+        title = over_inputs(leading[0], len(sections)) or title
     table = table_without_filter(rows, facts, HEADINGS)
     parts += OVER_TIME.parts(intervals, facts, parts)
     return study_page().render(
@@ -103,7 +106,7 @@ def render(
         title=title,
         sentences=sentences,
         parts=parts,
-        leading=together(sections, overviews, _over_sizes) if len(sections) > 1 else [],
+        leading=leading,
         facts=printable({**facts, "ssds": _once(facts["ssds"])}),
         table=table,
         payload=payload(parts, {"rows-heading": table}),
