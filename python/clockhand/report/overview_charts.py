@@ -85,10 +85,13 @@ def _ranking(overview: Overview, canvas: Canvas, label: str) -> Spec:
         {
             "mark": text,
             "encoding": {
-                "y": names, "x": at("edge"), "text": {"field": "text", "type": "nominal"},
+                # All numbers stand behind the area of the values: no line goes through them.
+                "y": names,
+                "x": {"value": "width"},
+                "text": {"field": "text", "type": "nominal"},
             },
         },
-    ]  # fmt: skip
+    ]
     records = [_ranked(entry, axis.high) for entry in overview.entries]
     return _framed(overview, layers, records, canvas, label)
 

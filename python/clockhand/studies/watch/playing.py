@@ -15,7 +15,7 @@ DEFAULT_LIMIT = 1000
 
 MAXIMUM_SIDE_BY_SIDE = 2
 
-PLAYER_HEIGHT = 720
+PLAYER_HEIGHT = 960
 """Pixels of the frame in which a notebook shows the player."""
 
 
