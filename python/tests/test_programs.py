@@ -174,7 +174,7 @@ def test_a_comparison_tells_the_fastest_and_each_policy_against_the_kernel() -> 
     rows = compared(*once, *once)
     sentences = comparison_findings(rows)
     assert sentences[0] == (
-        "The fastest is craw: 1.50 s (median; 1.50 to 1.50), 2.00 times as fast as clock."
+        "craw is the fastest, 2.00 times as fast as clock: 1.50 s (median; 1.50 to 1.50)."
     )
     assert "by kernel: 0." in sentences[1]
     assert "1.50 times the kernel's time, reads 2.00 times its pages" in sentences[2]

@@ -121,17 +121,18 @@ def stacked_shares(
         stack: The pieces.
         field: The column with the share of a piece.
         order: The series, from the top.
-        text: The column with what stands behind the bar of a series.
+        text: The column with what stands behind the name of a series.
     """
-    names = {"labelLimit": 190, "ticks": False, "domain": False}
+    texts = json.dumps({record["policy"]: record[text] for record in drawing.records})
+    label = f"datum.value + ' ' + {texts}[datum.value]"
+    names = {"labelExpr": label, "labelLimit": 260, "ticks": False, "domain": False}
     rows = {"field": "policy", "type": "nominal", "title": None, "sort": list(order), "axis": names}
     axis = {"labelExpr": label_expression(Kind.SHARE), "tickCount": 5, "labelOverlap": "greedy"}
-    shares = quantity(field, title=None, axis=axis, scale={"domain": [0, 1.25], "nice": False})
-    axis["values"] = [0, 0.25, 0.5, 0.75, 1]
+    shares = quantity(field, title=None, axis=axis, scale={"domain": [0, 1]}, stack="zero")
     bar: Spec = {
         "mark": {"type": "bar", "height": {"band": 0.74}},
         "encoding": {
-            "x": {**shares, "stack": "zero"},
+            "x": shares,
             "y": rows,
             **stack.channels(drawing.canvas),
             "tooltip": [
@@ -141,20 +142,7 @@ def stacked_shares(
             ],
         },
     }
-    last = f"datum.{stack.field} == {json.dumps(stack.pieces[0])}"
-    words: Spec = {
-        "mark": {"type": "text", "align": "left", "dx": 6, "color": drawing.canvas.theme.ink},
-        "encoding": {
-            "x": {**shares, "field": "whole"},
-            "y": rows,
-            "text": {"field": text, "type": "nominal"},
-        },
-    }
-    figure = drawing.framed([bar, words], BAR_HEIGHT * len(order) + 8)
-    figure["layer"][1]["transform"] += [
-        {"filter": last}, {"calculate": "1", "as": "whole"},
-    ]  # fmt: skip
-    return figure
+    return drawing.framed([bar], BAR_HEIGHT * len(order) + 8)
 
 
 def busy_parts(drawing: Drawing, parts: Sequence[str], series: Sequence[str], field: str) -> Spec:

@@ -316,10 +316,10 @@ def _fastest(known: Sequence[Fields]) -> str:
             f"{first['seconds']:,.2f} to {rivals[-1]['seconds']:,.2f} s)."
         )
     return (
-        f"The fastest is {printable(first['policy'])}: {first['seconds']:,.2f} s (median; "
-        f"{first['seconds_least']:,.2f} to {first['seconds_most']:,.2f}), "
+        f"{printable(first['policy'])} is the fastest, "
         f"{slowest['seconds'] / first['seconds']:,.2f} times as fast as "
-        f"{printable(slowest['policy'])}."
+        f"{printable(slowest['policy'])}: {first['seconds']:,.2f} s (median; "
+        f"{first['seconds_least']:,.2f} to {first['seconds_most']:,.2f})."
     )
 
 

@@ -175,8 +175,8 @@ class _Figures:
         for op in self.timed.ops:
             title = f"What the slowest {op}s wait for"
             caption = (
-                f"The {op}s that take p99 or longer: what their latency consists of. Behind a bar "
-                "stands p99."
+                f"The {op}s that take p99 or longer: what their latency consists of. Behind a "
+                "name stands p99."
             )
             drawing = self._drawing("tail", op, title, None)
             named = f"indexof({json.dumps(self._some())}, datum.policy) >= 0"

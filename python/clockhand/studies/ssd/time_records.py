@@ -167,7 +167,7 @@ def tail_records(timed: Timed, cause_place: dict[str, int]) -> list[Fields]:
             slow = tail(timed.of(timed.classes, op, policy))
             if slow is not None:
                 of = {"policy": policy, "op": op, "chart": "tail"}
-                text = f"p99 {time_text(exact.get(policy) or slow.from_us)}"
+                text = f"({time_text(exact.get(policy) or slow.from_us)})"
                 records += [
                     {**of, "cause": CAUSES[wait], "cause_place": cause_place[CAUSES[wait]],
                      "tail_share": share, "tail_text": text}
