@@ -1,9 +1,7 @@
 //! Properties that the rules state, on random references.
 
-mod random;
-
+use crate::random::random;
 use clockhand_twins::{Op, Options, POLICIES, Run, run};
-use random::random;
 
 /// Every policy with every option that changes its decisions.
 fn variants() -> Vec<(&'static str, Vec<(&'static str, &'static str)>)> {

@@ -1,11 +1,8 @@
 //! `bits=mapped`: what real memory shows to a bit-driven policy.
 
-mod random;
-mod references;
-
+use crate::random::random;
+use crate::references::references;
 use clockhand_twins::{Options, build, run};
-use random::random;
-use references::references;
 
 fn state(policy: &str, frames: usize, trace: &str) -> String {
     let mut twin = build(policy, frames, &[("c", "2"), ("bits", "mapped")], &[]);

@@ -1,11 +1,8 @@
 //! `bits=sensed`: what real memory shows to a bit-driven policy that looks.
 
-mod random;
-mod references;
-
+use crate::random::random;
+use crate::references::references;
 use clockhand_twins::{Options, build, run};
-use random::random;
-use references::references;
 
 fn state(policy: &str, bits: &str, frames: usize, trace: &str) -> String {
     let mut twin = build(policy, frames, &[("c", "2"), ("bits", bits)], &[]);

@@ -1,13 +1,10 @@
 //! The off-line lower bounds against every policy and against exhaustive search.
 
-mod random;
-mod references;
-
 use std::collections::BTreeMap;
 
+use crate::random::random;
+use crate::references::references;
 use clockhand_twins::{Op, Options, POLICIES, lower_bounds, run};
-use random::random;
-use references::references;
 
 fn all_options() -> [Options; 4] {
     [(true, false), (true, true), (false, false), (false, true)]

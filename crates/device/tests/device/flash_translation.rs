@@ -1,13 +1,11 @@
 //! The flash translation layer against its slow twin, event by event, with every option; and its invariants after every step.
 
-mod journal;
-
+use crate::journal::Journal;
 use clockhand_device::flash::{
     Allocation, Counters, Frontiers, Ftl, FtlOptions, Geometry, LogicalPage, MinimumFree,
     VictimRule,
 };
 use clockhand_twins::{FlashClasses, FlashRules, FlashTwin};
-use journal::Journal;
 use proptest::prelude::*;
 
 /// A tiny drive with some options.

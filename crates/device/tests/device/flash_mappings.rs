@@ -1,8 +1,7 @@
 //! The mappings beside the plain page mapping against their slow twins, event by event, with every option, and their
 //! invariants after every step.
 
-mod journal;
-
+use crate::journal::Journal;
 use clockhand_device::flash::{
     Allocation, CachePolicy, Counters, DftlOptions, Drive, Frontiers, Ftl, FtlOptions, Geometry,
     LogBlocks, LogicalPage, Mapping, MinimumFree, PageOptions, Refused, Separation, SlcFull,
@@ -12,7 +11,6 @@ use clockhand_twins::{
     DftlRules, DftlTwin, FlashClasses, FlashRules, FlashTwin, LogBlockRules, LogBlockTwin,
     SlcRules, ZoneRefusal, ZoneRules, ZonedTwin,
 };
-use journal::Journal;
 use proptest::prelude::*;
 
 /// A drive whose pools have what their mapping needs and `spare` blocks more.

@@ -1,9 +1,7 @@
 //! The examples in the text of the rules, and the options that no golden vector covers.
 
-mod references;
-
+use crate::references::references;
 use clockhand_twins::{Event, Op, Options, Totals, build, run};
-use references::references;
 
 /// Evictions as the rules write them: `2* 3`.
 fn evictions(policy: &str, frames: usize, parameters: &[(&str, &str)], trace: &str) -> String {
