@@ -19,9 +19,8 @@ import polars as pl
 from credit_clock_page import write_tables
 
 from clockhand import Trace, _engine, run_ssd, synthesize
-from clockhand.study.facts import Facts, SsdRunFacts
+from clockhand.study.facts import Facts, SsdRunFacts, machine
 from clockhand.sweep import Experiment, read_experiment, run_sweep
-from clockhand.sweep.tables import machine
 
 FOLDER = Path(__file__).parent
 SYNTHETIC = {

@@ -16,7 +16,7 @@ import polars as pl
 
 import clockhand
 from clockhand import _engine
-from clockhand.sweep.tables import machine
+from clockhand.study.facts import machine
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = ROOT / "experiments/results/cflru/swap-time.csv"

@@ -22,8 +22,8 @@ from clockhand.studies.tier.findings import (
     still_and_moving,
     with_lines,
 )
+from clockhand.study.facts import machine
 from clockhand.sweep import read_experiment, run_sweep
-from clockhand.sweep.tables import machine
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "experiments/results/tiers"

@@ -20,12 +20,11 @@ from captured import CLOCKHAND
 from sessions import SESSIONS, Session
 
 import clockhand
-from clockhand.report.paper_tables import PaperTable
+from clockhand.report.paper_tables import PaperTable, table_files
 from clockhand.reproduce.measures.compared import Compared
 from clockhand.reproduce.measures.noise import BLOCKS, inversion
 from clockhand.studies.locality.run import locality_with
 from clockhand.study.run import called
-from clockhand.sweep.tables import table_files
 
 NAMES = ("tar-gzip", "sqlite3")
 """Sessions without a window, whose captures are small."""

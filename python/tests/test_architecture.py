@@ -137,9 +137,10 @@ ALLOWED_ROOMS = {
     "measure": {"study"},
     "serving": {"study", "report"},
     "studies": {"study", "traces", "report", "capture"},
-    "sweep": {"study", "traces", "report", "studies"},
-    "reproduce": {"study", "traces", "report", "studies", "sweep"},
-    "explore": {"study", "traces", "report", "studies", "sweep"},
+    "datasets": {"study", "traces", "report", "studies"},
+    "sweep": {"study", "traces", "report", "studies", "datasets"},
+    "reproduce": {"study", "traces", "report", "studies", "datasets", "sweep"},
+    "explore": {"study", "traces", "report", "studies", "datasets", "sweep"},
     "completion": {"study"},
     "command": {
         "study",
@@ -149,6 +150,7 @@ ALLOWED_ROOMS = {
         "measure",
         "serving",
         "studies",
+        "datasets",
         "sweep",
         "reproduce",
         "explore",
@@ -223,7 +225,7 @@ def test_the_kit_of_reports_never_opens_a_trace() -> None:
 
 NO_POLICIES = {
     "report/paper.py": "the options of a theme",
-    "sweep/tables.py": "the kernel's list of processors",
+    "study/facts.py": "the kernel's list of processors",
     "command/overwriting.py": "the same, of any option",
     "serving/metrics.py": "an address and its port",
     "studies/programs/memory_group.py": "the kernel's list of groups",

@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 
 from clockhand import ClockhandError, UsageError, _engine
+from clockhand.datasets.layout import LAYOUTS
 from clockhand.sweep import Dataset, Sweep, compute, read_experiment, run_sweep, tasks_of
 from clockhand.sweep import cluster as on_cluster
-from clockhand.sweep.layout import LAYOUTS
 from conftest import Clockhand, assert_one_sentence, os_course
 
 distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")

@@ -12,7 +12,8 @@ import pytest
 
 import clockhand
 from clockhand import UsageError
-from clockhand.study.paired import (
+from clockhand.datasets.over_traces import dataset_over_traces
+from clockhand.datasets.paired import (
     holm,
     least_p,
     mean_interval,
@@ -21,7 +22,6 @@ from clockhand.study.paired import (
     signed_rank_p,
 )
 from clockhand.sweep import Dataset, differences, over_traces, read_experiment, run_sweep
-from clockhand.sweep.over_traces import dataset_over_traces
 from conftest import Clockhand, assert_one_sentence, scattered_pages
 
 

@@ -11,8 +11,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from clockhand import ClockhandError
+from clockhand.datasets import dataset as kept
 from clockhand.sweep import Dataset, read_experiment, run_sweep
-from clockhand.sweep import dataset as kept
 from conftest import Clockhand, assert_one_sentence, os_course, scattered_pages
 
 EXPERIMENT = """

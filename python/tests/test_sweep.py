@@ -501,7 +501,7 @@ def test_analyses_divide_filter_sum_up_and_name_the_best() -> None:
             "io_time_us": [100.0, 50.0, 200.0, 400.0],
         }
     )
-    from clockhand.sweep.analysis import read_analysis
+    from clockhand.datasets.analysis import read_analysis
 
     def table(**wanted: object) -> list[tuple[object, ...]]:
         analysis = read_analysis({"title": "t", **wanted}, ["clock", "craw"])

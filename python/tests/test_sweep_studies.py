@@ -17,9 +17,9 @@ import pytest
 
 from clockhand import UsageError, _engine
 from clockhand.command.sweeps import TABLES as TABLES_FOR_PEOPLE
+from clockhand.datasets.layout import LAYOUTS
 from clockhand.studies.locality.tables import TABLES
 from clockhand.sweep import Dataset, analyse, compute, read_experiment, run_sweep, tasks_of
-from clockhand.sweep.layout import LAYOUTS
 from conftest import EXECUTABLE, Clockhand, assert_one_sentence, os_course, scattered_pages
 
 PROFILES = Path(__file__).resolve().parents[2] / "crates/device/profiles"

@@ -92,7 +92,7 @@ class Papers:
         """Return tables that are made already as files of the folder, if it is asked for."""
         if self.tables is None:
             return {}
-        from clockhand.sweep.tables import table_files
+        from clockhand.report.paper_tables import table_files
 
         return table_files(self.tables, tables, facts, self.form)
 
@@ -121,9 +121,8 @@ def table_files_of(
     """Return kept tables as files, which are named after their titles."""
     import polars as pl
 
-    from clockhand.report.paper_tables import PaperTable
+    from clockhand.report.paper_tables import PaperTable, table_files
     from clockhand.report.words import free_slug
-    from clockhand.sweep.tables import table_files
 
     tables: list[PaperTable] = []
     for title, columns in keeper.tables:

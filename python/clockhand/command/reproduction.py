@@ -14,12 +14,12 @@ from clockhand.command.saying import command_line, say
 from clockhand.command.sweeps import DatasetFolder, sweep_progress
 from clockhand.command.tables import print_table
 from clockhand.completion.values import words_of
+from clockhand.report.paper_tables import table_files
 from clockhand.report.reported import PICTURES
 from clockhand.reproduce import read_paper_experiment, reproduce
 from clockhand.reproduce.packaged import packaged, packaged_dataset
 from clockhand.study.errors import UsageError, option
 from clockhand.study.files import check_places
-from clockhand.sweep.tables import table_files
 
 PAPERS = ("craw", "cflru", "clock-dnv", "scm")
 

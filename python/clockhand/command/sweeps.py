@@ -21,6 +21,10 @@ from clockhand.command.papers import Papers, for_papers
 from clockhand.command.progress import Lines, progress_bar
 from clockhand.command.saying import command_line, is_quiet, say
 from clockhand.command.tables import print_table
+from clockhand.datasets.comparison import Comparison
+from clockhand.datasets.layout import PAGES, Layout, files_of
+from clockhand.datasets.over_traces import dataset_over_traces
+from clockhand.datasets.result import reported
 from clockhand.report.paper_tables import PaperTable
 from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import base_names, printable
@@ -28,11 +32,7 @@ from clockhand.study.files import refuse_overwriting
 from clockhand.study.options import options_of
 from clockhand.study.records import Fields, Record
 from clockhand.sweep import Dataset, analyse, differences, read_experiment, run_sweep
-from clockhand.sweep.differences import Differences
 from clockhand.sweep.experiment import Experiment
-from clockhand.sweep.layout import PAGES, Layout, files_of
-from clockhand.sweep.over_traces import OverTraces, dataset_over_traces
-from clockhand.sweep.result import reported
 from clockhand.sweep.run import SweepWatch
 
 TABLES: Mapping[str, Callable[[Any, Console], None]] = {
@@ -177,13 +177,13 @@ def _report(
         raise UsageError(option("against") + " is about " + option("over-traces"), "add it")
     if other is not None:
         made = differences(dataset, other, command=command_line())
-        return _deliver_comparison(made, made.moved, report, plots, format, out, papers)
+        return _deliver_comparison(made, report, plots, format, out, papers)
     found = Dataset.found(dataset)
     rows, facts = found.report()
     layout = found.layout
     if over_traces:
         compared = dataset_over_traces(rows, facts, layout, against)
-        return _deliver_comparison(compared, compared.rows, report, plots, format, out, papers)
+        return _deliver_comparison(compared, report, plots, format, out, papers)
     contender = layout.study.contender
     given = [] if contender is None else rows[contender].unique(maintain_order=True).to_list()
     marked = _highlighted(highlight, given, layout, report, plots)
@@ -197,8 +197,7 @@ def _report(
 
 
 def _deliver_comparison(
-    made: OverTraces | Differences,
-    table: pl.DataFrame,
+    made: Comparison,
     report: Path | None,
     plots: Path | None,
     format: Format | None,
@@ -208,13 +207,13 @@ def _deliver_comparison(
     """Print a table and the sentences of a comparison, and write what else is wanted of it."""
 
     def shown(to: Console) -> None:
-        if not table.is_empty():
-            print_table(made.heading, table, to)
+        if not made.printed.is_empty():
+            print_table(made.heading, made.printed, to)
         for sentence in made.sentences():
             to.print(Text(printable(sentence)), soft_wrap=True)
 
     files = made.report_files(report, plots, paper=papers.theme)
-    files |= papers.files(shown, made.facts)
+    files |= papers.files(shown, made.facts or {})
     deliver(made.rows, format, out, shown, files, plots, papers.tables)
 
 

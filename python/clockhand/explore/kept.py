@@ -16,12 +16,12 @@ from pathlib import Path
 import polars as pl
 
 from clockhand import _engine
+from clockhand.datasets.dataset import Dataset
+from clockhand.datasets.facts import distinct
+from clockhand.datasets.layout import PAGES
 from clockhand.study.copies import private_folder
 from clockhand.study.errors import ClockhandError
 from clockhand.study.records import Fields, Record
-from clockhand.sweep.dataset import Dataset
-from clockhand.sweep.facts import distinct
-from clockhand.sweep.layout import PAGES
 from clockhand.sweep.task import trace_sha256
 
 MOST_BYTES = 256 << 20

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
+from clockhand.datasets.dataset import Dataset
+from clockhand.datasets.layout import PAGES as PAGES_LAYOUT
+from clockhand.datasets.result import reported
 from clockhand.explore.kept import KeptCells
 from clockhand.report.reported import Reported
 from clockhand.report.words import percent, unique
@@ -22,9 +25,6 @@ from clockhand.study.facts import base_names
 from clockhand.study.records import Record
 from clockhand.study.run import Ran
 from clockhand.study.sizes import parsed_bytes
-from clockhand.sweep.dataset import Dataset
-from clockhand.sweep.layout import PAGES as PAGES_LAYOUT
-from clockhand.sweep.result import reported
 
 if TYPE_CHECKING:
     import altair as alt

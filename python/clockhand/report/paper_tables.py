@@ -2,14 +2,16 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clockhand.report.words import UNKNOWN, decimals_of
 from clockhand.study.calls import in_python
 from clockhand.study.errors import UsageError
-from clockhand.study.facts import printable
+from clockhand.study.facts import printable, provenance
+from clockhand.study.records import Record
 
 if TYPE_CHECKING:
     import polars as pl
@@ -211,6 +213,33 @@ def _text(value: Any) -> str:
     return UNKNOWN if value is None else str(value)
 
 
+def csv(table: PaperTable, origin: Sequence[str]) -> str:
+    """Return a table as CSV after comments that say how it was made.
+
+    Read it with ``polars.read_csv(path, comment_prefix="#")``.
+    """
+    return "".join(f"# {printable(line)}\n" for line in origin) + table.content.write_csv()
+
+
+FORMS: Mapping[str, tuple[str, Callable[[PaperTable, Sequence[str]], str]]] = {
+    "latex": ("tex", latex),
+    "markdown": ("md", markdown),
+    "csv": ("csv", csv),
+}
+"""How tables are written: the ending of files, and what writes them."""
+
+
+def table_files(
+    folder: Path, tables: Iterable[PaperTable], facts: Record, form: str = "csv"
+) -> dict[Path, bytes]:
+    """Return a file per table in ``folder``, which says how it was made."""
+    ending, write = FORMS[form]
+    return {
+        folder / f"{table.slug}.{ending}": write(table, provenance(table.title, facts)).encode()
+        for table in tables
+    }
+
+
 @in_python()
 def paper_table(rows: "pl.DataFrame", form: str, *, title: str, slug: str = "table") -> str:
     """Return any rows as a table for a paper.
@@ -224,7 +253,7 @@ def paper_table(rows: "pl.DataFrame", form: str, *, title: str, slug: str = "tab
     Raises:
         UsageError: there is no such form.
     """
-    forms = {"latex": latex, "markdown": markdown}
+    forms = [name for name in FORMS if name != "csv"]
     if form not in forms:
         raise UsageError(f"the form {form!r} is unknown", f"give {' or '.join(forms)}")
-    return forms[form](PaperTable(title, slug, rows))
+    return FORMS[form][1](PaperTable(title, slug, rows), [])

@@ -15,15 +15,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from clockhand.datasets.dataset import within
+from clockhand.datasets.layout import LAYOUTS
 from clockhand.report.words import unique
 from clockhand.reproduce.measured import read_measured
 from clockhand.reproduce.packaged import packaged_content
 from clockhand.study.errors import UsageError
 from clockhand.study.records import Fields, Record
 from clockhand.sweep import Experiment
-from clockhand.sweep.dataset import within
 from clockhand.sweep.experiment import experiment_of, read_content
-from clockhand.sweep.layout import LAYOUTS
 from clockhand.sweep.task import RECIPE
 
 MAIN = "rows"

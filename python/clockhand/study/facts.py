@@ -1,10 +1,14 @@
 """Facts about how a report's numbers were made."""
 
+import os
+import platform
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NotRequired, TypedDict, TypeVar, cast
 
+from clockhand import _engine
 from clockhand.study.records import Fields, Record
 from clockhand.study.shell import shell_line
 
@@ -261,3 +265,26 @@ def base_names(names: Iterable[str]) -> dict[str, str]:
 
 
 _RECIPE = re.compile(r"[^/]*(:(?!/)|<)")
+
+
+def provenance(title: str, facts: Record) -> list[str]:
+    """Return what is to be known of a table, in lines: title, command, version, machine, traces."""
+    traces = {trace["name"]: trace["sha256"] for trace in facts["traces"]}
+    return [
+        title,
+        f"command: {facts['command']}",
+        f"version: {facts['version']}, numbers {_engine.NUMBERS_VERSION}",
+        f"machine: {machine()}",
+        *(f"trace: {name}, SHA-256 {digest}" for name, digest in traces.items()),
+    ]
+
+
+def machine() -> str:
+    """Return processor, cores and system of this machine."""
+    model, processors = platform.machine(), Path("/proc/cpuinfo")
+    if processors.exists():
+        for line in processors.read_text().splitlines():
+            if line.startswith("model name"):
+                model = line.partition(":")[2].strip()
+                break
+    return f"{model}, {os.cpu_count()} cores, {platform.system()} {platform.release()}"

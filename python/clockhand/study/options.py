@@ -141,6 +141,16 @@ def options_of(study: str) -> Mapping[str, Option]:
     return {option["name"]: _option(option) for option in _engine.options()[study]}
 
 
+@cache
+def _keys() -> Mapping[str, str]:
+    return {name: it.key for study in _engine.options() for name, it in options_of(study).items()}
+
+
+def key_of(option: str) -> str:
+    """Return the key of an option in the file of an experiment, the same in every study."""
+    return _keys().get(option, option)
+
+
 def _option(declared: Record) -> Option:
     """Return an option; its text has a paragraph for the command, and perhaps one for Python."""
     help, _, python_help = declared["help"].partition("\n\n")

@@ -8,12 +8,12 @@
 * :class:`Dataset` is the folder of Parquet files that all of it is kept in.
 """
 
-from clockhand.sweep.analysis import Analysis, analyse
-from clockhand.sweep.dataset import KEY, Dataset
-from clockhand.sweep.differences import differences
+from clockhand.datasets.analysis import Analysis, analyse
+from clockhand.datasets.dataset import KEY, Dataset
+from clockhand.datasets.differences import differences
+from clockhand.datasets.over_traces import over_traces
+from clockhand.datasets.result import Sweep
 from clockhand.sweep.experiment import Experiment, read_experiment
-from clockhand.sweep.over_traces import over_traces
-from clockhand.sweep.result import Sweep
 from clockhand.sweep.run import run_sweep
 from clockhand.sweep.task import Computed, Task, compute
 from clockhand.sweep.tasks import tasks_of

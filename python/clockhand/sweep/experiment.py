@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from clockhand import _engine
+from clockhand.datasets.analysis import Analysis, read_analysis
+from clockhand.datasets.layout import LAYOUTS, OWN_VIEW, PAGES, Layout
 from clockhand.study.errors import ClockhandError, UsageError, option
 from clockhand.study.files import matching_files
 from clockhand.study.limits import MAXIMUM_COUNT
-from clockhand.study.options import options_of
+from clockhand.study.options import key_of, options_of
 from clockhand.study.records import Fields, Record
 from clockhand.study.remote import addresses, is_address, local_path
 from clockhand.study.toml import toml_content
-from clockhand.sweep.analysis import Analysis, read_analysis
-from clockhand.sweep.layout import LAYOUTS, PAGES, Layout
-from clockhand.sweep.table import key_of, read_table
-from clockhand.sweep.task import DETECTED, OWN_VIEW, RECIPE, view_text
+from clockhand.sweep.table import read_table
+from clockhand.sweep.task import DETECTED, RECIPE, view_text
 from clockhand.traces.columns_of_text import format_text
 
 VIEWS = (OWN_VIEW, "paper", "bus", "fault")
@@ -151,7 +151,7 @@ class _Reader:
             table = {**table, "seed": self._seed()}
         try:
             layout, table = layout.asked(table)
-            grids = read_table(layout.study, table, self._beside, place)
+            grids = read_table(layout, table, self._beside, place)
             for options in grids:
                 layout.plan(options)
         except ValueError as error:

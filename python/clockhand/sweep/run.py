@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from clockhand import _engine
+from clockhand.datasets.dataset import Dataset
+from clockhand.datasets.facts import collected, distinct
+from clockhand.datasets.layout import Plan, files_of
+from clockhand.datasets.result import Sweep
 from clockhand.study.calls import in_python
 from clockhand.study.errors import ClockhandError, UsageError, option
 from clockhand.study.progress import described
 from clockhand.study.records import Fields, Record
 from clockhand.study.run import check_jobs, run_facts
 from clockhand.sweep.cluster import check_address, run_tasks
-from clockhand.sweep.dataset import Dataset
 from clockhand.sweep.experiment import Experiment, check_memory_budget, in_keys
-from clockhand.sweep.facts import collected, distinct
-from clockhand.sweep.layout import Plan, files_of
-from clockhand.sweep.result import Sweep
 from clockhand.sweep.task import Computed, Key, Row, Task, TaskRun, cells_among, trace_sha256
 from clockhand.sweep.tasks import task_of
 

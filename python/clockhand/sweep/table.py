@@ -2,17 +2,17 @@
 
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
 from clockhand import _engine
+from clockhand.datasets.layout import Layout
 from clockhand.study.errors import UsageError
-from clockhand.study.options import Option, options_of
+from clockhand.study.options import Option, key_of
 from clockhand.study.phrases import one_of
 from clockhand.study.policies import Policy
 from clockhand.study.records import Fields, Record
-from clockhand.study.run import Options, Study
+from clockhand.study.run import Options
 
 MOST_COMBINATIONS = 100_000
 """A policy with more of them is a mistake: the cells alone would fill the memory."""
@@ -20,39 +20,16 @@ MOST_COMBINATIONS = 100_000
 MOST_SETTINGS = 100_000
 """The same for options whose lists are combined."""
 
-NOT_SWEPT: Mapping[str, tuple[str, ...]] = {
-    "pages": ("gauge_every", "io_log"),
-    "pagecache": ("io_log",),
-    "ssd": ("io_log",),
-}
-"""By study, options whose results no dataset keeps."""
-
-
-@cache
-def _keys() -> Mapping[str, str]:
-    return {name: it.key for study in _engine.options() for name, it in options_of(study).items()}
-
-
-def key_of(option: str) -> str:
-    """Return the key of an option, which is the same in every study."""
-    return _keys().get(option, option)
-
-
-def swept_options(study: Study[object]) -> dict[str, Option]:
-    """Return the options that a table may have, by name."""
-    left_out = NOT_SWEPT.get(study.name, ())
-    return {name: it for name, it in options_of(study.name).items() if name not in left_out}
-
 
 def read_table(
-    study: Study[object], table: Record, beside: Callable[[str], str], place: str
+    layout: Layout, table: Record, beside: Callable[[str], str], place: str
 ) -> list[Options]:
     """Check the table of a study, and return the options of each combination of its lists.
 
     Lists that the study makes its cells of stay lists.
 
     Args:
-        study: The study.
+        layout: The study.
         table: The keys with their values.
         beside: Gives a path in the file as it is seen from where the command runs.
         place: How errors name the table.
@@ -60,15 +37,15 @@ def read_table(
     Raises:
         UsageError: a key is unknown, or a value of the wrong kind or out of range.
     """
-    return _Table(study, table, beside, place).settings()
+    return _Table(layout, table, beside, place).settings()
 
 
 class _Table:
     def __init__(
-        self, study: Study[object], table: Record, beside: Callable[[str], str], place: str
+        self, layout: Layout, table: Record, beside: Callable[[str], str], place: str
     ) -> None:
-        self._study = study
-        self._options = swept_options(study)
+        self._study = layout.study
+        self._options = layout.options
         self._beside = beside
         self._place = place
         self._given: Fields = {}

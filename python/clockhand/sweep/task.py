@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from clockhand import _engine
+from clockhand.datasets.layout import LAYOUTS, OWN_VIEW, Layout, Plan
 from clockhand.study.errors import ClockhandError
 from clockhand.study.progress import Watch
 from clockhand.study.records import Fields, Record
 from clockhand.study.remote import fetched, is_address
 from clockhand.study.run import Options, trace_facts
 from clockhand.study.windows import predicted_windows
-from clockhand.sweep.layout import LAYOUTS, Layout, Plan
 from clockhand.traces import Reading, Trace, Traces, reading_notes, sources
 
 Key = tuple[object, ...]
@@ -27,9 +27,6 @@ RECIPE = "recipe:"
 
 DETECTED = "detected"
 """What keys call a trace format that is found by a trace's content."""
-
-OWN_VIEW = "none"
-"""What keys call the view of a trace without record classes; one with them has its default view."""
 
 
 _ONLY = ", only "

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from clockhand.sweep.dataset import Dataset
+from clockhand.datasets.dataset import Dataset
 from clockhand.sweep.experiment import Experiment
 from clockhand.sweep.task import Key, Task, trace_sha256
 

@@ -3,24 +3,22 @@
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import ClassVar
 
 import polars as pl
 
-from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
+from clockhand.datasets.comparison import Comparison, word_of
+from clockhand.datasets.layout import IDENTITY, LAYOUTS, ORIGIN, PAGES, Layout
+from clockhand.datasets.paired import least_p, mean_interval, mean_ranks, pairs_needed
+from clockhand.datasets.pairs import ALPHA, Pair, logs_by_trace, pairs_of
+from clockhand.report.canvas import Canvas, Spec
 from clockhand.report.comparisons import Strip, ranks_chart, strips_chart
-from clockhand.report.html import Figure, Part, payload, study_page
-from clockhand.report.reported import Reported
 from clockhand.report.scales import MOST_IS_BEST, ratio_text
-from clockhand.report.table import plain_table
 from clockhand.study.calls import in_python
 from clockhand.study.errors import UsageError, option
-from clockhand.study.facts import base_names, printable
-from clockhand.study.paired import least_p, mean_interval, mean_ranks, pairs_needed
+from clockhand.study.facts import base_names
 from clockhand.study.phrases import all_of
 from clockhand.study.records import Record
-from clockhand.sweep.layout import IDENTITY, LAYOUTS, ORIGIN, PAGES, Layout
-from clockhand.sweep.pairs import ALPHA, Pair, logs_by_trace, pairs_of
 
 FEW_TRACES = 10
 """With fewer, an interval by bootstrap is rough, as it knows no trace that is worse than these."""
@@ -34,17 +32,8 @@ COMPARED = "compared"
 CANNOT_RUN = ("offline", "bound")
 """Kinds of policies that know the future, or are no policies: nobody chooses between them."""
 
-WORDS = {
-    "io_time_us": "I/O time",
-    "waf": "write amplification",
-    "time_us": "time",
-    "mean_ns": "time of a reference",
-    "amat_ns": "access time",
-}
-"""What values are called; others by their columns."""
 
-
-class OverTraces(Reported):
+class OverTraces(Comparison):
     """What traces say of those that ran on all of them.
 
     Attributes:
@@ -53,6 +42,21 @@ class OverTraces(Reported):
         traces: The traces that all of them have a value on.
         facts: How the values were made.
     """
+
+    captions: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "mean_ranks": (
+            "Who is ahead of whom",
+            "A bar joins those between which no difference is shown (Wilcoxon's signed ranks, "
+            "Holm's correction, 5 %).",
+        ),
+        "ratios": (
+            "By how much, trace by trace",
+            "A tick is a trace; the dot is the geometric mean, with its interval by bootstrap over "
+            "traces.",
+        ),
+    }
+    slug = "over-traces"
+    part_title = "Over the traces"
 
     def __init__(
         self,
@@ -68,12 +72,12 @@ class OverTraces(Reported):
         self.pairs = list(pairs)
         self.ranks = dict(ranks)
         self.traces = list(traces)
-        self.facts: Any = facts
+        self.facts = facts
         self._logs = logs
         self._left_out = list(left_out)
         self._word = word
         self._against = against
-        self.rows = pl.DataFrame(
+        self.printed = self.rows = pl.DataFrame(
             {
                 "first": [pair.first for pair in pairs],
                 "second": [pair.second for pair in pairs],
@@ -145,12 +149,6 @@ class OverTraces(Reported):
             f"as independent of the others.{rough}"
         ]
 
-    def _answer(self) -> list[str]:
-        return self.sentences()
-
-    def _leading(self) -> pl.DataFrame:
-        return self.rows
-
     def groups(self) -> list[tuple[float, float]]:
         """Return the ranks of the largest groups in which no pair differs, least and greatest."""
         differing = {frozenset((pair.first, pair.second)) for pair in self.pairs if pair.is_shown}
@@ -167,9 +165,15 @@ class OverTraces(Reported):
         ranks = list(self.ranks.values())
         return [(ranks[start], ranks[end]) for start, end in found]
 
-    def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
-        """Return the figures in Vega-Lite: mean ranks, and ratios trace by trace."""
-        return self._figures(PICTURE)
+    def _about(self) -> tuple[str, str, Sequence[str], str]:
+        traces = len(self.traces)
+        return (
+            "a comparison over traces",
+            f"{len(self.ranks)} compared over {traces} traces",
+            self.sentences(),
+            f"{traces} traces, one value each: the geometric mean over the sizes and settings that "
+            "all of them ran with.",
+        )
 
     def _figures(self, canvas: Canvas) -> dict[str, Spec]:
         label = f"{len(self.traces)} traces"
@@ -196,36 +200,6 @@ class OverTraces(Reported):
             return {"ratios": ratios}
         ranks = ranks_chart(self.ranks, self.groups(), canvas, title=title, label=label)
         return {"mean_ranks": ranks, "ratios": ratios}
-
-    def _rendered(self, highlight: Sequence[str]) -> str:
-        captions = {
-            "mean_ranks": "A bar joins those between which no difference is shown (Wilcoxon's "
-            "signed ranks, Holm's correction, 5 %).",
-            "ratios": "A tick is a trace; the dot is the geometric mean, with its interval by "
-            "bootstrap over traces.",
-        }
-        titles = {"mean_ranks": "Who is ahead of whom", "ratios": "By how much, trace by trace"}
-        figures = [
-            Figure(key, titles[key], captions[key], spec, number)
-            for number, (key, spec) in enumerate(self._figures(CANVAS).items(), 1)
-        ]
-        table = plain_table(self.rows, {})
-        sentences = self.sentences()
-        part = Part(
-            slug="over-traces", title="Over the traces", rows=[("", figures)], records=[],
-            text=f"{len(self.traces)} traces, one value each: the geometric mean over the sizes "
-            "and settings that all of them ran with.",
-        )  # fmt: skip
-        return study_page().render(
-            overline="a comparison over traces",
-            title=f"{len(self.ranks)} compared over {len(self.traces)} traces",
-            sentences=sentences,
-            parts=[part],
-            leading=[],
-            facts=printable(self.facts),
-            table=table,
-            payload=payload([part], {"rows-heading": table}),
-        )
 
 
 def _p(value: float) -> str:
@@ -275,7 +249,6 @@ def over_traces(
     if "kind" in rows.columns:
         can_run = rows.filter(~pl.col("kind").is_in(CANNOT_RUN).fill_null(False))
     names = can_run[compared].unique(maintain_order=True).to_list()
-    word = WORDS.get(value, value.replace("_", " "))
     logs, left_out = logs_by_trace(can_run, compared, value, settings, names)
     if len(names) < 2 or len(logs) < 2:
         raise UsageError(
@@ -297,7 +270,7 @@ def over_traces(
         logs=by_name,
         traces=[short[trace] for trace in logs],
         left_out=left_out,
-        word=word,
+        word=word_of(value),
         facts=facts,
         against=against,
     )

@@ -3,25 +3,23 @@
 import math
 import os
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import polars as pl
 
-from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
+from clockhand.datasets.comparison import Comparison, word_of
+from clockhand.datasets.dataset import Dataset
+from clockhand.datasets.facts import merged
+from clockhand.datasets.layout import IDENTITY, ORIGIN, Layout
+from clockhand.report.canvas import Canvas, Spec
 from clockhand.report.comparisons import Strip, strips_chart
-from clockhand.report.html import Figure, Part, payload, study_page
-from clockhand.report.reported import Reported
-from clockhand.report.table import plain_table
 from clockhand.report.words import percent, titled
 from clockhand.study.calls import in_python
 from clockhand.study.errors import UsageError
-from clockhand.study.facts import base_names, printable
+from clockhand.study.facts import base_names
 from clockhand.study.phrases import all_of
 from clockhand.study.records import Record
-from clockhand.sweep.dataset import Dataset
-from clockhand.sweep.facts import merged
-from clockhand.sweep.layout import IDENTITY, ORIGIN, Layout
-from clockhand.sweep.over_traces import WORDS
 
 ROUNDING = 1e-12
 """Numbers that differ by less than this share are one number."""
@@ -32,7 +30,7 @@ MOST_NAMED = 3
 ONLY_HERE, ONLY_THERE, MOVED = "only in the first", "only in the second", "moved"
 
 
-class Differences(Reported):
+class Differences(Comparison):
     """What differs between two datasets.
 
     Attributes:
@@ -44,6 +42,15 @@ class Differences(Reported):
             second over first over all of them, and the least and the greatest of these ratios.
         facts: How the rows were made.
     """
+
+    captions: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "moved": (
+            "Second over first, row by row",
+            "A tick is a row that both have, at second over first; the dot is their mean.",
+        )
+    }
+    slug = "moved"
+    part_title = "What moved"
 
     def __init__(
         self,
@@ -57,7 +64,7 @@ class Differences(Reported):
         self.facts = facts
         self._layout = layout
         key = [name for name in key_of(layout) if name in first.columns and name in second.columns]
-        self._about = _about(layout, first, second)
+        self._named_by = _about(layout, first, second)
         joined = first.join(second, on=key, how="inner", suffix=SECOND, nulls_equal=True)
         self.compared = joined.height
         self._ratios = _ratios_of(joined, layout)
@@ -71,13 +78,13 @@ class Differences(Reported):
         there = second.join(first, on=key, how="anti", nulls_equal=True)
         self.only = (here.height, there.height)
         lacking = [
-            rows.select(pl.lit(status).alias("status"), *self._about).sort(*self._about)
+            rows.select(pl.lit(status).alias("status"), *self._named_by).sort(*self._named_by)
             for status, rows in ((ONLY_HERE, here), (ONLY_THERE, there))
         ]
         self.rows = pl.concat([*moved, *lacking], how="diagonal").select(
-            "status", *self._about, "column", "first", "second", "ratio"
+            "status", *self._named_by, "column", "first", "second", "ratio"
         )
-        self.moved = _summed(self.rows.filter(pl.col("status") == MOVED))
+        self.printed = self.moved = _summed(self.rows.filter(pl.col("status") == MOVED))
 
     def _moved_rows(self, joined: pl.DataFrame, name: str) -> pl.DataFrame:
         first, second = pl.col(name), pl.col(f"{name}{SECOND}")
@@ -85,7 +92,7 @@ class Differences(Reported):
         differs = ~is_near.fill_null(first.is_null() & second.is_null())
         return joined.filter(differs.fill_null(True)).select(
             pl.lit(MOVED).alias("status"),
-            *self._about,
+            *self._named_by,
             pl.lit(name).alias("column"),
             first.cast(pl.Float64).alias("first"),
             second.cast(pl.Float64).alias("second"),
@@ -116,7 +123,7 @@ class Differences(Reported):
 
     def _main_sentence(self) -> str:
         value = self._layout.value
-        word = WORDS.get(value, value.replace("_", " "))
+        word = word_of(value)
         ratios = [ratio for of_name in self._ratios.values() for ratio in of_name]
         others = [name for name in self.moved["column"] if name != value]
         beside = f"; also moved: {all_of(others)}" if others else ""
@@ -136,29 +143,31 @@ class Differences(Reported):
         shown = [
             " ".join(
                 f"{name} {value:,}" if rows[name].dtype.is_numeric() else short.get(value, value)
-                for name, value in zip(self._about, row, strict=True)
+                for name, value in zip(self._named_by, row, strict=True)
                 if value is not None
             )
-            for row in rows.select(self._about).iter_rows()
+            for row in rows.select(self._named_by).iter_rows()
         ]
         more = f"; and {count - MOST_NAMED:,} more" if count > MOST_NAMED else ""
         return "; ".join(shown) + more
 
-    def _answer(self) -> list[str]:
-        return self.sentences()
+    def _about(self) -> tuple[str, str, Sequence[str], str]:
+        here, there = self.names
+        title, said = titled(self.sentences(), 1, "")
+        text = f"{_rows(self.compared)} are in both."
+        return f"two datasets: {there} beside {here}", title, said, text
 
-    def _leading(self) -> pl.DataFrame:
-        return self.rows
+    def _is_drawn(self) -> bool:
+        return not self.moved.is_empty()
 
-    def specifications(self, highlight: Sequence[str] = ()) -> dict[str, Spec]:
-        """Return the figure in Vega-Lite: second over first, row by row."""
-        return self._figures(PICTURE)
+    def _tabled(self) -> pl.DataFrame:
+        short = base_names(self.rows["trace"].unique())
+        return self.rows.with_columns(pl.col("trace").replace(short))
 
     def _figures(self, canvas: Canvas) -> dict[str, Spec]:
         if not self._ratios:
             return {}
-        value = self._layout.value
-        word = WORDS.get(value, value.replace("_", " "))
+        word = word_of(self._layout.value)
         strips = [
             Strip(name, math.exp(statistics.fmean(map(math.log, ratios))), None, ratios)
             for name, ratios in self._ratios.items()
@@ -167,31 +176,6 @@ class Differences(Reported):
         title = f"{word} in the second dataset over the first"
         axis = f"{word}, second over first"
         return {"moved": strips_chart(strips, canvas, title=title, axis_title=axis, label=label)}
-
-    def _rendered(self, highlight: Sequence[str]) -> str:
-        caption = "A tick is a row that both have, at second over first; the dot is their mean."
-        figures = [
-            Figure(key, "Second over first, row by row", caption, spec, number)
-            for number, (key, spec) in enumerate(self._figures(CANVAS).items(), 1)
-            if not self.moved.is_empty()
-        ]
-        title, said = titled(self.sentences(), 1, "")
-        part = Part(
-            slug="moved", title="What moved", text=f"{_rows(self.compared)} are in both.",
-            rows=[("", figures)], records=[],
-        )  # fmt: skip
-        short = base_names(self.rows["trace"].unique())
-        table = plain_table(self.rows.with_columns(pl.col("trace").replace(short)), {})
-        return study_page().render(
-            overline=f"two datasets: {self.names[1]} beside {self.names[0]}",
-            title=title,
-            sentences=said,
-            parts=[part],
-            leading=[],
-            facts=printable(self.facts),
-            table=table,
-            payload=payload([part], {"rows-heading": table}),
-        )
 
 
 SECOND = "_second"

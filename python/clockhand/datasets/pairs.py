@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from clockhand.datasets.paired import holm, leaning, mean_interval, signed_rank_p
 from clockhand.study.facts import base_names
-from clockhand.study.paired import holm, leaning, mean_interval, signed_rank_p
 from clockhand.study.phrases import all_of
 
 ALPHA = 0.05

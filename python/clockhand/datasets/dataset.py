@@ -21,6 +21,8 @@ from typing import BinaryIO, TextIO
 import polars as pl
 
 from clockhand import _engine
+from clockhand.datasets.facts import distinguished, merged
+from clockhand.datasets.layout import LAYOUTS, PAGES, Layout
 from clockhand.studies.ssd.tables import DETAILS
 from clockhand.study.copies import private_folder
 from clockhand.study.errors import ClockhandError, UsageError
@@ -31,8 +33,6 @@ from clockhand.study.remote import RemoteFolder, is_address, local_path
 from clockhand.study.run import Columns
 from clockhand.study.sampling import SAMPLE_COLUMNS
 from clockhand.study.sizes import bytes_text
-from clockhand.sweep.facts import distinguished, merged
-from clockhand.sweep.layout import LAYOUTS, PAGES, Layout
 
 KEY = PAGES.key
 """The columns that say which cell a row of page policies is: equal keys mean equal numbers."""

@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import polars as pl
 
+from clockhand.datasets.layout import Layout
 from clockhand.study.records import Fields, Record
 from clockhand.study.run import Study
-from clockhand.sweep.layout import Layout
 
 FIRST_DIGITS = 8
 

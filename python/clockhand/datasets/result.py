@@ -4,13 +4,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from clockhand.datasets.layout import OWN_VIEW, Layout
 from clockhand.report.reported import Reported
 from clockhand.study.intervals import cells_of
+from clockhand.study.options import key_of
 from clockhand.study.records import Record
 from clockhand.study.run import Ran
-from clockhand.sweep.layout import Layout
-from clockhand.sweep.table import key_of
-from clockhand.sweep.task import OWN_VIEW
 
 
 @dataclass(frozen=True)

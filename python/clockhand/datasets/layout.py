@@ -17,10 +17,9 @@ from clockhand.studies.ssd.run import SSD
 from clockhand.studies.tier.run import TIER
 from clockhand.studies.translate.run import TRANSLATE
 from clockhand.study.intervals import intervals_or_cells
-from clockhand.study.options import Option
+from clockhand.study.options import Option, options_of
 from clockhand.study.records import Fields, Record
 from clockhand.study.run import Columns, Options, Study
-from clockhand.sweep.table import swept_options
 
 if TYPE_CHECKING:
     from clockhand.report.reported import Reported
@@ -31,8 +30,18 @@ IDENTITY: Columns = {
     "trace_format": pl.String,
 }
 ORIGIN: Columns = {"numbers_version": pl.UInt32, "version": pl.String}
+OWN_VIEW = "none"
+"""What keys call the view of a trace without record classes; one with them has its default view."""
+
 FILES = ("ssd", "device", "file_device", "tiers", "storage")
 """Options that may name a file."""
+
+NOT_SWEPT: Mapping[str, tuple[str, ...]] = {
+    "pages": ("gauge_every", "io_log"),
+    "pagecache": ("io_log",),
+    "ssd": ("io_log",),
+}
+"""By study, options whose results no dataset keeps."""
 
 KEPT_AS: Mapping[str, type[pl.DataType]] = {"flag": pl.Boolean, "whole": pl.UInt64}
 """The types of columns that keep options, by kind; others are text."""
@@ -130,7 +139,9 @@ class Layout:
     @property
     def options(self) -> Mapping[str, Option]:
         """The options that an experiment may have."""
-        return swept_options(self.study)
+        left_out = NOT_SWEPT.get(self.study.name, ())
+        declared = options_of(self.study.name)
+        return {name: it for name, it in declared.items() if name not in left_out}
 
     def contenders(self, options: Record) -> list[str]:
         """Return what an experiment compares, without sizes."""

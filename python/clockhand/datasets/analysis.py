@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
+from clockhand.datasets.layout import PAGES, Layout
 from clockhand.study.records import Record
-from clockhand.sweep.layout import PAGES, Layout
 
 VALUE = pl.col("value")
 DEVICE = "device"
