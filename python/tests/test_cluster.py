@@ -198,7 +198,7 @@ def test_a_part_of_a_task_is_a_part_of_its_cells(experiment: Path) -> None:
     task = next(tasks_of(read_experiment(experiment)))
     whole = compute(task).rows
     parts = [
-        compute(pickle.loads(pickle.dumps(on_cluster.replace(task, part=on_cluster.Share(it, 7)))))
+        compute(pickle.loads(pickle.dumps(on_cluster.replace(task, part=(it, 7)))))
         for it in range(7)
     ]
     assert sorted(map(cell_of, (row for part in parts for row in part.rows))) == sorted(

@@ -396,13 +396,13 @@ def test_a_source_that_changes_during_a_sweep_gives_no_cell(
     from clockhand.sweep.task import TaskRun
 
     mine = saved(tmp_path, FIFO)
-    run_setting = TaskRun.setting
+    run = TaskRun.run
 
     def edited(*arguments: Any) -> None:
         mine.write_text(FIFO + "# another version")
-        run_setting(*arguments)
+        run(*arguments)
 
-    monkeypatch.setattr(TaskRun, "setting", edited)
+    monkeypatch.setattr(TaskRun, "run", edited)
     experiment = tmp_path / "own.toml"
     experiment.write_text(
         f'question = "?"\nexpected = "."\ntraces = ["{trace}"]\nframes = [4, 8]\n'

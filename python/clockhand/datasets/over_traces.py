@@ -17,6 +17,7 @@ from clockhand.report.scales import MOST_IS_BEST, ratio_text
 from clockhand.study.calls import in_python
 from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import base_names
+from clockhand.study.intervals import cells_of
 from clockhand.study.phrases import all_of
 from clockhand.study.records import Record
 
@@ -296,8 +297,8 @@ def dataset_over_traces(
         raise UsageError(
             f"{layout.study.name} compares nothing", "there is nothing better or worse"
         )
-    shown = layout.shown(rows)
-    settings = layout.setting(rows)
+    cells = cells_of(rows)
+    shown, settings = layout.shown(cells), layout.setting(cells)
     beside = settings.rename({name: f"option_{name}" for name in settings.columns})
     together = pl.concat([shown, beside], how="horizontal").with_columns(
         layout.label.alias(COMPARED)

@@ -14,9 +14,8 @@ from clockhand.datasets.differences import differences
 from clockhand.datasets.over_traces import over_traces
 from clockhand.datasets.result import Sweep
 from clockhand.sweep.experiment import Experiment, read_experiment
-from clockhand.sweep.run import run_sweep
+from clockhand.sweep.run import run_sweep, tasks_of
 from clockhand.sweep.task import Computed, Task, compute
-from clockhand.sweep.tasks import tasks_of
 
 __all__ = [
     "KEY",

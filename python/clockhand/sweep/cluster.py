@@ -13,7 +13,7 @@ from typing import Any
 
 from clockhand import _engine
 from clockhand.study.errors import ClockhandError, UsageError, option
-from clockhand.sweep.task import Computed, Share, Task, compute
+from clockhand.sweep.task import Computed, Task, compute
 
 LOCAL = "local:"
 MOST_LOCAL_WORKERS = 256
@@ -161,13 +161,13 @@ def _placed(
         share = max(1, len(workers) // len(traces))
         homes = [workers[(place * share + next_one) % len(workers)] for next_one in range(share)]
         # Other studies read the trace again for each part, and so do samples.
-        is_kept = task.layout.depends_on_footprint and task.settings[0]["sample"] is None
+        is_kept = task.layout.depends_on_footprint and task.options["sample"] is None
         per_thread = PARTS_PER_THREAD if is_kept else 1
         wanted = -(-per_thread * threads * number // max(1, cells))
         parts = max(1, min(number, wanted))
         for part in range(parts):
             home = homes[part % share : part % share + 1]
-            yield replace(task, part=Share(part, parts)), home
+            yield replace(task, part=(part, parts)), home
 
 
 def _submitted(client: Any, task: Task, homes: list[str]) -> Any:

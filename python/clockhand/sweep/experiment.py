@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+import polars as pl
+
 from clockhand import _engine
 from clockhand.datasets.analysis import Analysis, read_analysis
 from clockhand.datasets.layout import LAYOUTS, OWN_VIEW, PAGES, Layout
@@ -18,7 +20,7 @@ from clockhand.study.records import Fields, Record
 from clockhand.study.remote import addresses, is_address, local_path
 from clockhand.study.toml import toml_content
 from clockhand.sweep.table import read_table
-from clockhand.sweep.task import DETECTED, RECIPE, view_text
+from clockhand.sweep.task import DETECTED, RECIPE, Task, view_text
 from clockhand.traces.columns_of_text import format_text
 
 VIEWS = (OWN_VIEW, "paper", "bus", "fault")
@@ -92,6 +94,32 @@ class Experiment:
         """The policies, or the write buffers, that are compared, grids and ranges expanded."""
         compared = self.layout.study.contender
         return () if compared is None else tuple(self.settings[0].options[compared])
+
+    def tasks(self, trace: str, digest: str, cells: pl.DataFrame) -> list[Task]:
+        """Return the tasks of a trace, one per setting.
+
+        Args:
+            trace: It.
+            digest: The SHA-256 of what is stored of it.
+            cells: Those that are kept, of any trace.
+        """
+        is_read = pl.col("trace_format") == self.trace_format
+        known = cells.filter((pl.col("trace_sha256") == digest) & is_read)
+        kept = frozenset(known.select(self.layout.key).iter_rows())
+        return [
+            Task(
+                study=self.layout.study.name,
+                trace=trace,
+                trace_sha256=digest,
+                trace_format=self.trace_format,
+                view=setting.view,
+                options=dict(setting.options),
+                kept=kept,
+                scratch=self.scratch,
+                memory_limit=self.memory_budget,
+            )
+            for setting in self.settings
+        ]
 
 
 def read_content(path: str | os.PathLike[str]) -> Fields:

@@ -4,7 +4,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
@@ -21,13 +21,31 @@ from clockhand.study.run import check_jobs, run_facts
 from clockhand.sweep.cluster import check_address, run_tasks
 from clockhand.sweep.experiment import Experiment, check_memory_budget, in_keys
 from clockhand.sweep.task import Computed, Key, Row, Task, TaskRun, cells_among, trace_sha256
-from clockhand.sweep.tasks import task_of
 
 SECONDS_BETWEEN_PARTS = 2.0
 """How much finished work may be lost at most, beside the cells in flight, to ``kill -9``."""
 
 SweepWatch = Callable[[str, int, int], None]
 """Called now and then with the trace that is worked on, the cells that are kept, and all cells."""
+
+
+def tasks_of(
+    experiment: Experiment, dataset: str | os.PathLike[str] | None = None
+) -> Iterator[Task]:
+    """Give what of an experiment is still to be computed, for a scheduler: a task per trace, view
+    and setting.
+
+    Args:
+        experiment: What to run.
+        dataset: The folder whose cells need not be computed; the experiment's own if not given.
+
+    Raises:
+        ClockhandError: a trace cannot be read, or a part of the dataset is damaged.
+    """
+    folder = experiment.dataset if dataset is None else dataset
+    cells = Dataset(folder, experiment.layout).cells(lists=False)
+    for trace in experiment.traces:
+        yield from experiment.tasks(trace, trace_sha256(trace), cells)
 
 
 @in_python()
@@ -107,12 +125,29 @@ def run_sweep(
             ) from None
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Group:
-    """The cells of one trace under one setting, with the task that knows their keys."""
+    """The cells of one trace under one setting.
+
+    Attributes:
+        task: What knows their keys, and which of them are kept.
+        cells: They; those of some studies are known only once the trace has been read.
+        is_whole: Whether the dataset has everything of them.
+    """
 
     task: Task
     cells: Sequence[Record]
+    is_whole: bool
+
+
+@dataclass
+class _Unwritten:
+    """What has been computed and is not written yet."""
+
+    rows: list[Row] = field(default_factory=list)
+    cells: int = 0
+    facts: Record = field(default_factory=dict)
+    has_new_facts: bool = False
 
 
 class _SweepRun:
@@ -139,37 +174,26 @@ class _SweepRun:
         self._trace = ""
         self._computed = 0
         self._warnings: list[str] = []
-        self._unwritten: list[Row] = []
-        self._unwritten_cells = 0
-        self._facts: Fields = {}
-        self._has_new_facts = False
+        self._unwritten = _Unwritten()
         self._last_write_s = time.monotonic()
         self._held = _engine.HeldTraces()
         self._digests: dict[str, str] = {}
 
     def fill(self, cluster: str) -> None:
         """Have a cluster compute what is missing; then :meth:`run` finds everything kept."""
-        tasks = [task for trace in self.experiment.traces for task in self._tasks(trace)]
+        tasks: list[tuple[Task, int]] = []
+        for trace in self.experiment.traces:
+            for group in self._groups(trace, trace_sha256(trace, self._show_download)):
+                cells = group.cells or self.layout.plan(group.task.options).cells
+                lacking = len(group.task.missing(cells))
+                self.done += len(cells) - lacking
+                if not group.is_whole:
+                    tasks.append((group.task, lacking))
         if tasks:
             self.dataset.check_writable()
             taken: set[Key] = set()
             run_tasks(cluster, tasks, lambda task, computed: self._take(taken, task, computed))
         self.done = 0
-
-    def _tasks(self, trace: str) -> Iterator[tuple[Task, int]]:
-        """Give what a trace lacks, a task per setting, with about how many cells it has."""
-        digest = trace_sha256(trace, self._show_download)
-        settings = self.experiment.settings
-        for task, known, is_whole in self._looked_at(trace, digest):
-            planned = (known or self.layout.plan(task.settings[0])).cells
-            lacking = len(task.missing(planned))
-            self.done += len(planned) - lacking
-            if not is_whole:
-                # Kept cells of a setting have its cells' keys.
-                kept = task.kept.intersection(map(task.key, known.cells if known else ()))
-                alike = (it for it in settings if it.view == task.view)
-                read_for = tuple(dict(it.options) for it in alike)
-                yield replace(task, kept=kept, read_for=read_for), lacking
 
     def _take(self, taken: set[Key], task: Task, computed: Computed) -> None:
         """Keep what a worker computed, each cell once: settings may have cells in common."""
@@ -177,10 +201,8 @@ class _SweepRun:
         rows = [row for row in computed.rows if key_of(row) not in taken]
         taken.update(map(key_of, rows))
         self._trace = task.trace
-        for facts in computed.facts:
-            self._know(facts)
-        self._unwritten, self._unwritten_cells = rows, cells_among(computed.rows)
-        self._warnings += [note for note in computed.notes if note not in self._warnings]
+        self._unwritten = _Unwritten(rows, cells_among(computed.rows))
+        self._know(computed)
         self.flush()
 
     def run(self) -> Sweep:
@@ -199,11 +221,12 @@ class _SweepRun:
 
     def flush(self) -> None:
         """Write what has been finished."""
-        if self._unwritten or self._has_new_facts:
-            self.dataset.append(self._unwritten, self._facts)
-            self.done += self._unwritten_cells
-            self._computed += cells_among(self._unwritten)
-            self._unwritten, self._unwritten_cells, self._has_new_facts = [], 0, False
+        done = self._unwritten
+        if done.rows or done.has_new_facts:
+            self.dataset.append(done.rows, self._facts_of(done.facts))
+            self.done += done.cells
+            self._computed += cells_among(done.rows)
+            self._unwritten = _Unwritten(facts=done.facts)
         self._last_write_s = time.monotonic()
         self._show()
 
@@ -213,54 +236,87 @@ class _SweepRun:
 
     def _show(self, doing: str = "") -> None:
         if self._watch is not None:
-            self._watch(f"{self._trace}{doing}", self.done + self._unwritten_cells, self.total)
+            self._watch(f"{self._trace}{doing}", self.done + self._unwritten.cells, self.total)
 
     def _show_download(self, phase: str, done: int, total: int) -> None:
         self._show(f", {described(phase, done, total)}")
 
+    def _groups(self, trace: str, digest: str) -> list[_Group]:
+        """Return the cells of a trace, as far as they are known before it is read."""
+        kept = self.dataset.cells(lists=False)
+        groups: list[_Group] = []
+        for task in self.experiment.tasks(trace, digest, kept):
+            cells = self._known_cells(task, kept)
+            is_kept = cells is not None and not task.missing(cells)
+            # Kept cells of a setting have its cells' keys.
+            task = replace(task, kept=task.kept.intersection(map(task.key, cells or ())))
+            groups.append(_Group(task, cells or (), is_kept and self._has_facts(task)))
+        lacking = [group.task for group in groups if not group.is_whole]
+        for group in groups:
+            alike = (task.options for task in lacking if task.view == group.task.view)
+            group.task = replace(group.task, read_for=tuple(alike))
+        return groups
+
+    def _known_cells(self, task: Task, kept: pl.DataFrame) -> Sequence[Record] | None:
+        """The cells of a setting, if they are known while the trace has not been read."""
+        if not self.layout.depends_on_footprint:
+            return self.layout.plan(task.options).cells
+        known = {**task.columns({}), "page_bytes": int(task.options["page_size"])}
+        columns = ("trace_sha256", "trace_format", "view", "page_bytes")
+        alike = kept.filter(pl.col(name) == known[name] for name in columns)
+        if alike.is_empty():
+            return None
+        pages = alike["footprint_pages"][0]
+        return self._of_file(lambda: self.layout.plan(task.options, pages)).cells
+
     def _run_trace(self, trace: str, following: str | None) -> list[_Group]:
         """Compute a trace's missing cells, and read the following trace at the same time."""
         digest = self._digests.pop(trace, None) or trace_sha256(trace, self._show_download)
-        groups, tasks = self._divided(trace, digest)
-        self.done += sum(len(group.cells) for group in groups.values())
+        groups = self._groups(trace, digest)
+        self.done += sum(len(group.cells) for group in groups if group.is_whole)
         self._show()
-        for task, positions in tasks:
-            is_last = task is tasks[-1][0]
-            done = self._run_task(task, positions, following if is_last else None)
-            groups |= zip(positions, done, strict=True)
-        return [group for _, group in sorted(groups.items())]
+        lacking = [group for group in groups if not group.is_whole]
+        computed: set[Key] = set()
+        last = next((it for it in lacking if it.task.view == lacking[-1].task.view), None)
+        for group in lacking:
+            group.task = replace(group.task, kept=group.task.kept | computed)
+            computed |= self._run_group(group, following if group is last else None)
+        return groups
 
-    def _divided(
-        self, trace: str, digest: str
-    ) -> tuple[dict[int, _Group], list[tuple[Task, list[int]]]]:
-        """The settings that are complete, by position, and a task per view for the others."""
-        groups: dict[int, _Group] = {}
-        of_views: dict[str, tuple[Task, list[int]]] = {}
-        for position, (task, plan, is_whole) in enumerate(self._looked_at(trace, digest)):
-            if plan is not None and is_whole:
-                groups[position] = _Group(task, plan.cells)
-                continue
-            first, positions = of_views.get(task.view, (None, []))
-            settings = (*first.settings, *task.settings) if first else task.settings
-            of_views[task.view] = replace(task, settings=settings), [*positions, position]
-        return groups, list(of_views.values())
+    def _run_group(self, group: _Group, following: str | None) -> set[Key]:
+        """Compute the missing cells of a group, and return the keys of all of them."""
+        self.dataset.check_writable()
+        task = group.task
+        run = TaskRun(task, self._jobs, lambda *_: self._show(), self._held)
+        plan = self._of_file(lambda: run.plan)
+        group.cells = plan.cells
+        # Several sizes may be the same cell: one that is computed stands for all.
+        planned = Counter(map(task.key, plan.cells))
+        self.done += sum(count for key, count in planned.items() if key in task.kept)
 
-    def _looked_at(self, trace: str, digest: str) -> Iterator[tuple[Task, Plan | None, bool]]:
-        """Give the task of each setting, its cells if they are known before the trace is read, and
-        whether the dataset has everything of it."""
-        known = self.dataset.cells(lists=False).filter(
-            (pl.col("trace_sha256") == digest)
-            & (pl.col("trace_format") == self.experiment.trace_format)
-        )
-        kept = frozenset(known.select(self.layout.key).iter_rows())
-        for position in range(len(self.experiment.settings)):
-            task = task_of(self.experiment, trace, digest, position, kept)
-            plan = self._plan_before_reading(position, known)
-            is_kept = plan is not None and not task.missing(plan.cells)
-            yield task, plan, is_kept and self._has_facts(position, digest)
+        def keep(rows: list[Row]) -> None:
+            self._unwritten.rows += rows
+            self._unwritten.facts = run.computed.facts
+            whole = (row for row in rows if row["interval"] is None)
+            self._unwritten.cells += sum(planned[self.layout.key_of(row)] for row in whole)
+            if time.monotonic() - self._last_write_s >= SECONDS_BETWEEN_PARTS:
+                self.flush()
 
-    def _read_ahead(self, run: TaskRun, trace: str | None) -> None:
-        """Begin to read the following trace, if it is a file of this machine."""
+        self._read_ahead(following)
+        run.run(keep)
+        self._know(run.computed)
+        self.flush()
+        return set(planned)
+
+    def _know(self, computed: Computed) -> None:
+        self._unwritten.facts = computed.facts
+        # If cells are known before the trace, only facts may be new.
+        self._unwritten.has_new_facts = not self.layout.depends_on_footprint
+        self._warnings += [note for note in computed.notes if note not in self._warnings]
+
+    def _read_ahead(self, trace: str | None) -> None:
+        """Begin to read the following trace, if it is a file of this machine and there is memory
+        for two."""
         if trace is None or self._jobs == 1 or not os.path.isfile(trace):
             return
         try:
@@ -268,22 +324,9 @@ class _SweepRun:
         except ClockhandError:
             # The error is raised again at this trace's turn.
             return
-        _, tasks = self._divided(trace, digest)
-        if tasks:
-            run.read_ahead(tasks[0][0])
-
-    def _plan_before_reading(self, position: int, known: pl.DataFrame) -> Plan | None:
-        """The cells of a setting, if they are known while the trace has not been read."""
-        setting = self.experiment.settings[position]
-        options = dict(setting.options)
-        if not self.layout.depends_on_footprint:
-            return self.layout.plan(options)
-        alike = known.filter(
-            (pl.col("view") == setting.view) & (pl.col("page_bytes") == int(options["page_size"]))
-        )
-        if alike.is_empty():
-            return None
-        return self._of_file(lambda: self.layout.plan(options, alike["footprint_pages"][0]))
+        lacking = [group.task for group in self._groups(trace, digest) if not group.is_whole]
+        if lacking and self.layout.depends_on_footprint:
+            self._held.read_ahead(*lacking[0].reading())
 
     def _of_file(self, planned: Callable[[], Plan]) -> Plan:
         """Plan cells; an error of options names the experiment's file and keys."""
@@ -295,57 +338,20 @@ class _SweepRun:
             problem, remedy = in_keys(error)
             raise type(error)(f"{self.experiment.path}: {problem}", remedy) from error
 
-    def _has_facts(self, position: int, digest: str) -> bool:
+    def _has_facts(self, task: Task) -> bool:
         """Whether the dataset tells of a trace and of everything that a setting names."""
         if self.layout.depends_on_footprint:
             return True
-        facts, options = self.dataset.facts(), self.experiment.settings[position].options
-        study = self.layout.study
+        facts, study = self.dataset.facts(), self.layout.study
         known = {kind: {entry["name"] for entry in distinct(facts, kind, ("name",))}
-                for kind in (study.devices, study.contenders)}  # fmt: skip
-        is_read = any(trace["sha256"] == digest for fact in facts for trace in fact["traces"])
-        compared = [] if study.contender is None else options[study.contender]
+                 for kind in (study.devices, study.contenders)}  # fmt: skip
+        is_read = any(it["sha256"] == task.trace_sha256 for fact in facts for it in fact["traces"])
+        compared = [] if study.contender is None else task.options[study.contender]
         return (
             is_read
-            and known[study.devices].issuperset(files_of(options))
+            and known[study.devices].issuperset(files_of(task.options))
             and known[study.contenders].issuperset(compared)
         )
-
-    def _run_task(
-        self, task: Task, positions: Sequence[int], following: str | None
-    ) -> list[_Group]:
-        self.dataset.check_writable()
-        run = TaskRun(task, self._jobs, lambda *_: self._show(), self._held)
-        groups = []
-        shown = 0
-        for setting in range(len(positions)):
-            self._facts = self._facts_of({})
-            plan = self._of_file(lambda setting=setting: run.plan(setting))  # type: ignore[misc]
-            # Several sizes may be the same cell: one that is computed stands for all.
-            planned = Counter(map(task.key, plan.cells))
-            self.done += sum(count for key, count in planned.items() if key in task.kept)
-
-            def keep(rows: list[Row], planned: Counter[Key] = planned) -> None:
-                self._unwritten += rows
-                whole = (row for row in rows if row["interval"] is None)
-                self._unwritten_cells += sum(planned[self.layout.key_of(row)] for row in whole)
-                if time.monotonic() - self._last_write_s >= SECONDS_BETWEEN_PARTS:
-                    self.flush()
-
-            if setting == 0:
-                self._read_ahead(run, following)
-            run.setting(setting, plan, keep, self._know)
-            self.flush()
-            self._warnings += run.notes[shown:]
-            shown = len(run.notes)
-            task = run.with_kept(planned)
-            groups.append(_Group(task, plan.cells))
-        return groups
-
-    def _know(self, facts: Record) -> None:
-        self._facts = self._facts_of(facts)
-        # If cells are known before the trace, only facts may be new.
-        self._has_new_facts = not self.layout.depends_on_footprint
 
     def _facts_of(self, known: Record) -> Fields:
         study = self.layout.study

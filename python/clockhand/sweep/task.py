@@ -2,9 +2,9 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 from clockhand import _engine
 from clockhand.datasets.layout import LAYOUTS, OWN_VIEW, Layout, Plan
@@ -37,12 +37,6 @@ def view_text(view: str, only: str | None) -> str:
     return view if only is None else f"{view}{_ONLY}{only}"
 
 
-def _view_and_only(text: str) -> tuple[str | None, str | None]:
-    """What :func:`view_text` was made of; no view if it is the trace's own."""
-    view, _, only = text.partition(_ONLY)
-    return None if view == OWN_VIEW else view, only or None
-
-
 def trace_sha256(trace: str, watch: Watch | None = None) -> str:
     """Return the digest of a file's stored bytes, or of the requests that a recipe makes.
 
@@ -68,45 +62,32 @@ def trace_sha256(trace: str, watch: Watch | None = None) -> str:
 def _source(
     trace: str,
     trace_format: str | None = None,
-    view: str = OWN_VIEW,
+    view_text: str = OWN_VIEW,
     scratch: str | None = None,
     limit: str | None = None,
 ) -> _engine.TraceSource:
     """The engine's source of a trace: a file, at an address too, or a recipe."""
-    own_view, only = _view_and_only(view)
-    reading: Reading = {"view": own_view, "only": only, "scratch": scratch, "memory_limit": limit}
+    named, _, only = view_text.partition(_ONLY)
+    view = None if named == OWN_VIEW else named
+    reading: Reading = {
+        "view": view, "only": only or None, "scratch": scratch, "memory_limit": limit
+    }  # fmt: skip
     given: Traces = trace
     if trace.startswith(RECIPE):
         given = Trace.from_recipe(trace.removeprefix(RECIPE), memory_limit=limit)
     else:
         reading["trace_format"] = trace_format
         if is_address(trace):
-            given = Trace(trace, format=trace_format, view=own_view, only=only, memory_limit=limit)
+            given = Trace(
+                trace, format=trace_format, view=view, only=only or None, memory_limit=limit
+            )
     [source] = sources(given, **reading)
     return source
 
 
 @dataclass(frozen=True)
-class Share:
-    """A share of what a task lacks: its cells in the order of its rows are cut into equal parts.
-
-    Attributes:
-        number: Which part, from 0.
-        parts: How many there are.
-    """
-
-    number: int
-    parts: int
-
-    def of(self, cells: list[Record]) -> list[Record]:
-        """Return the part of these cells."""
-        first, last = (len(cells) * place // self.parts for place in (self.number, self.number + 1))
-        return cells[first:last]
-
-
-@dataclass(frozen=True)
 class Task:
-    """Cells of one trace that one reading serves. It can be pickled, and holds all that it needs.
+    """Cells of one trace under one setting. It can be pickled, and holds all that it needs.
 
     Attributes:
         study: The study's name.
@@ -119,7 +100,7 @@ class Task:
 
         view: What they call the view: what store-miss fills count as, and what is taken alone.
 
-        settings: The options of each setting.
+        options: The options of the setting.
 
         kept: The keys of cells that need not be computed.
 
@@ -128,7 +109,8 @@ class Task:
         read_for: The options of all settings that are computed of the trace, so that it is read
             once for them; those of the task if empty.
 
-        part: Which of the cells that are not kept; all if ``None``.
+        part: Which of the cells that are not kept, as one of how many equal parts in the order of
+            rows; all if ``None``.
 
         memory_limit: How much memory what is made of the trace may take; half of the machine's if
             ``None``.
@@ -139,11 +121,11 @@ class Task:
     trace_sha256: str
     trace_format: str
     view: str
-    settings: tuple[Options, ...]
+    options: Options
     kept: frozenset[Key] = frozenset()
     scratch: str | None = None
     read_for: tuple[Options, ...] = ()
-    part: Share | None = None
+    part: tuple[int, int] | None = None
     memory_limit: str | None = None
 
     @property
@@ -159,7 +141,7 @@ class Task:
     def reading(self) -> tuple[str, _engine.TraceSource, list[Options]]:
         """Return the trace, with what distinguishes it from others, and for what it is read."""
         known = (self.trace, self.trace_sha256, self.trace_format, self.view)
-        return "\n".join(known), self.source(), list(self.read_for or self.settings)
+        return "\n".join(known), self.source(), list(self.read_for or [self.options])
 
     def columns(self, cell: Record) -> Row:
         """Return the key columns of a cell with this key, those of the trace too."""
@@ -184,7 +166,10 @@ class Task:
             if key not in self.kept:
                 found.setdefault(key, cell["key"])
         lacking = list(found.values())
-        return lacking if self.part is None else self.part.of(lacking)
+        if self.part is None:
+            return lacking
+        number, parts = self.part
+        return lacking[len(lacking) * number // parts : len(lacking) * (number + 1) // parts]
 
 
 @dataclass
@@ -194,7 +179,7 @@ class Computed:
     Attributes:
         rows: A row per cell, with the columns of the study's dataset, and one per interval.
 
-        facts: What a report needs to know, by setting.
+        facts: What a report needs to know: traces, devices and contenders.
 
         notes: What the readers passed over or assumed, one sentence each.
 
@@ -202,16 +187,13 @@ class Computed:
     """
 
     rows: list[Row] = field(default_factory=list)
-    facts: list[Record] = field(default_factory=list)
+    facts: Record = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     numbers: int = _engine.NUMBERS_VERSION
 
 
 OnRows = Callable[[list[Row]], None]
 """Is given the rows of cells as they are finished."""
-
-Known = Callable[[Record], None]
-"""Is given the facts of a setting, its traces, devices and contenders, once they are known."""
 
 _HELD = _engine.HeldTraces()
 
@@ -231,16 +213,17 @@ def compute(task: Task, *, jobs: int | None = 1) -> Computed:
         UsageError: an option is unusable on this trace.
         ClockhandError: the trace cannot be read, or is another one than the task's.
     """
-    computed = Computed()
     run = TaskRun(task, jobs, lambda *_: None, _HELD)
-    for setting in range(len(task.settings)):
-        run.setting(setting, run.plan(setting), computed.rows.extend, computed.facts.append)
-    computed.notes += run.notes
-    return computed
+    run.run(run.computed.rows.extend)
+    return run.computed
 
 
 class TaskRun:
-    """A task at work: it runs its settings one by one and hands over rows as they are finished."""
+    """A task at work.
+
+    Attributes:
+        computed: What it gives but for its rows, which are handed over as they are finished.
+    """
 
     def __init__(
         self, task: Task, jobs: int | None, watch: Watch, held: _engine.HeldTraces
@@ -250,29 +233,24 @@ class TaskRun:
         self._watch = watch
         self._held = held
         self._trace: _engine.HeldTrace | None = None
-        self.notes: list[str] = []
+        self.computed = Computed()
 
-    def read_ahead(self, task: Task) -> None:
-        """Begin to read the trace of the next task, if there is memory for two."""
-        if task.layout.depends_on_footprint:
-            self._held.read_ahead(*task.reading())
-
-    def with_kept(self, more: Iterable[Key]) -> Task:
-        """Go on with a task that has more cells; the task."""
-        self._task = replace(self._task, kept=self._task.kept | frozenset(more))
-        return self._task
-
-    def plan(self, setting: int) -> Plan:
-        """Return all cells of a setting; the trace is read if they depend on it."""
-        layout, options = self._task.layout, self._task.settings[setting]
+    @cached_property
+    def plan(self) -> Plan:
+        """All cells of the setting; the trace is read if they depend on it."""
+        layout, options = self._task.layout, self._task.options
         if not layout.depends_on_footprint:
             return layout.plan(options)
-        return layout.plan(options, self._read(options)["footprint_pages"])
+        # It is read once for all settings; for samples its pages are only counted.
+        self._trace = self._held.read(*self._task.reading(), self._watch)
+        read = self._trace.facts(options, self._watch)
+        self._know([read])
+        return layout.plan(options, read["footprint_pages"])
 
-    def setting(self, setting: int, plan: Plan, on_rows: OnRows, known: Known) -> None:
-        """Compute the cells of a setting that are not kept."""
-        options, study = self._task.settings[setting], self._task.layout.study
-        missing = self._task.missing(plan.cells)
+    def run(self, on_rows: OnRows) -> None:
+        """Compute the cells that are not kept."""
+        task, plan, study = self._task, self.plan, self._task.layout.study
+        missing = task.missing(plan.cells)
         sizes: set[int] = {cell["frames"] for cell in missing if "frames" in cell}
 
         def keep(finished: Iterable[tuple[Record, Row]]) -> None:
@@ -280,26 +258,18 @@ class TaskRun:
             sizes.update(row["frames"] for row in rows if "frames" in row)
             on_rows(rows)
 
-        told = {"cells": missing, "on_rows": keep}
-        run = partial(study.engine, jobs=self._jobs, watch=self._watch, **told)
-        if self._task.layout.depends_on_footprint:
+        run = partial(study.engine, jobs=self._jobs, watch=self._watch, cells=missing, on_rows=keep)
+        if self._trace is not None:
             # Facts that are known before the cells run are kept with the first of them.
-            traces = [self._facts(self._read(options), options)]
-            known({"traces": traces, **plan.facts, **self._windows(options, sizes)})
+            self.computed.facts = {**self.computed.facts, **plan.facts, **self._windows(sizes)}
             if missing:
-                run([], options, held=self._trace)
+                run([], task.options, held=self._trace)
             return
-        result = run([self._task.source()], options)
-        [read] = result["traces"]
-        self._check(read)
-        known(
-            {
-                "traces": [self._facts(read, options, result)],
-                study.devices: result[study.devices],
-                study.contenders: result[study.contenders],
-                **self._windows(options, sizes),
-            }
-        )
+        result = run([task.source()], task.options)
+        self._know(result["traces"], result)
+        kinds = (study.devices, study.contenders)
+        named = {kind: result[kind] for kind in kinds}
+        self.computed.facts = {**self.computed.facts, **named, **self._windows(sizes)}
 
     def _kept(self, key: Record, row: Row) -> Row:
         """A row as a dataset has it."""
@@ -311,13 +281,14 @@ class TaskRun:
         own = {"interval": row.get("interval"), "version": _engine.__version__}
         return {**row, **self._task.columns(key), **own, "trace": self._task.trace}
 
-    def _windows(self, options: Options, frames: Collection[int]) -> Fields:
+    def _windows(self, frames: Collection[int]) -> Fields:
         """The windows of CFLRU that are predicted for memory sizes, if the study wants them."""
+        task, options = self._task, self._task.options
         # A prediction reads the references into memory.
-        is_in_memory = self._task.scratch is None and options.get("sample") is None
-        if not self._task.layout.study.predicts_windows or not is_in_memory:
+        is_in_memory = task.scratch is None and options.get("sample") is None
+        if not task.layout.study.predicts_windows or not is_in_memory:
             return {}
-        source = self._task.source()
+        source = task.source()
         cells = [
             {"trace": source.name, "policy": policy, "frames": size}
             for size in sorted(frames)
@@ -325,35 +296,26 @@ class TaskRun:
         ]
         page_bytes = _engine.parse_page_bytes(str(options["page_size"]))
         windows = predicted_windows([source], cells, page_bytes, options["device"])
-        named = [{**window, "trace": self._task.trace} for window in windows]
+        named = [{**window, "trace": task.trace} for window in windows]
         return {"predicted_windows": named} if named else {}
 
-    def _read(self, options: Options) -> Record:
-        """The trace at a setting's page size. It is read once for all settings; for samples its
-        pages are only counted."""
-        if self._trace is None:
-            self._trace = self._held.read(*self._task.reading(), self._watch)
-        read = self._trace.facts(options, self._watch)
-        self._check(read)
-        return read
+    def _know(self, traces: Sequence[Record], result: Record | None = None) -> None:
+        """Note what a report says of the trace, whose pages are those of the first size or drive.
 
-    def _check(self, read: Record) -> None:
-        """Refuse a trace that is not the task's any more; report its notes once."""
+        It is refused if it is not the task's any more.
+        """
         task = self._task
+        [read] = traces
         if read["sha256"] != task.trace_sha256:
             raise ClockhandError(f"{task.trace} changed while it was read; run the command again")
-        if not self.notes:
-            self.notes += [f"{task.trace}: {note}" for note in reading_notes(read)]
-
-    def _facts(self, read: Record, options: Options, result: Record | None = None) -> Fields:
-        """What a report says of the trace, whose pages are those of the first size or drive."""
-        size = options.get("page_size")
+        size = task.options.get("page_size")
         if size is None:
             assert result is not None, "drives have pages where options have none"
             page_bytes = int(result["ssds"][0]["page_bytes"])
         else:
             page_bytes = _engine.parse_page_bytes(size if isinstance(size, str) else size[0])
-        return {**trace_facts(read, page_bytes), "name": self._task.trace}
+        self.computed.notes = [f"{task.trace}: {note}" for note in reading_notes(read)]
+        self.computed.facts = {"traces": [{**trace_facts(read, page_bytes), "name": task.trace}]}
 
 
 def cells_among(rows: Iterable[Record]) -> int:
