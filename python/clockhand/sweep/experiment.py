@@ -14,7 +14,6 @@ from clockhand.datasets.analysis import Analysis, read_analysis
 from clockhand.datasets.layout import LAYOUTS, OWN_VIEW, PAGES, Layout
 from clockhand.study.errors import ClockhandError, UsageError, option
 from clockhand.study.files import matching_files
-from clockhand.study.limits import MAXIMUM_COUNT
 from clockhand.study.options import key_of, options_of
 from clockhand.study.records import Fields, Record
 from clockhand.study.remote import addresses, is_address, local_path
@@ -176,10 +175,10 @@ class _Reader:
         if "seed" in self._content:
             if "seed" in table:
                 self._refuse(f"seed is given twice, also in {place.strip()}", "leave one out")
-            table = {**table, "seed": self._seed()}
+            table = {**table, "seed": self._content["seed"]}
         try:
             layout, table = layout.asked(table)
-            grids = read_table(layout, table, self._beside, place)
+            grids = read_table(layout, table, self._beside, own_names=bool(place))
             for options in grids:
                 layout.plan(options)
         except ValueError as error:
@@ -241,14 +240,6 @@ class _Reader:
         given = self._content.get("trace_format")
         text = format_text(given) if isinstance(given, dict) else None
         return self._text("trace_format", DETECTED) if text is None else text
-
-    def _seed(self) -> int:
-        seed = self._content["seed"]
-        if not isinstance(seed, int) or isinstance(seed, bool):
-            self._refuse(f"seed = {seed!r} is not a whole number", "correct it")
-        if not 0 <= seed <= MAXIMUM_COUNT:
-            self._refuse(f"seed = {seed} is out of range", f"give one from 0 to {MAXIMUM_COUNT}")
-        return seed
 
     def _list(self, key: str, kind: type, default: object = None) -> list[Any]:
         """A value or a list of values; at least one."""
