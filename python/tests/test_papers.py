@@ -17,7 +17,7 @@ import pytest
 import clockhand
 from clockhand import UsageError
 from clockhand.command.keeping import TableKeeper
-from clockhand.command.papers import Papers, TableForm
+from clockhand.command.papers import Outputs, TableForm
 from clockhand.command.programs import _print as print_run
 from clockhand.command.tables import print_table
 from clockhand.report.appearance import IDENTITIES, INK, MUTED
@@ -137,7 +137,7 @@ def test_every_study_writes_the_tables_that_it_prints(textbook: Path, tmp_path: 
 @pytest.mark.parametrize("result", [paged, comparison])
 def test_tables_of_programs_are_written_too(result: Callable[[], Any], tmp_path: Path) -> None:
     done = result()
-    papers = Papers(tmp_path, TableForm.LATEX)
+    papers = Outputs(tables=tmp_path, form=TableForm.LATEX)
     files = papers.files(partial(print_run, done), done.facts)
     assert tmp_path / "sort.tex" in files
     assert all(b"\\toprule" in content for content in files.values())

@@ -8,9 +8,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from clockhand.command.options import Highlight, Jobs, Out, OutputFormat, Plots, Report
-from clockhand.command.output import check_highlight, check_outputs, deliver
-from clockhand.command.papers import Papers, facts_without_traces, for_papers
+from clockhand.command.options import Jobs
+from clockhand.command.papers import Outputs, facts_without_traces, with_outputs
 from clockhand.command.reading import with_reading
 from clockhand.command.study import compared, print_intervals, run_shown, with_options
 from clockhand.command.tables import print_table, share_text
@@ -42,54 +41,46 @@ def register(app: typer.Typer) -> None:
 
 
 @with_reading
-@for_papers
+@with_outputs()
 @with_options("filecache", needed=False)
 def _filecache(
     traces: Traces = None,
     options: Any = None,
     only_break_even: BreakEven = False,
     jobs: Jobs = None,
-    format: OutputFormat = None,
-    out: Out = None,
-    report: Report = None,
-    plots: Plots = None,
-    highlight: Highlight = None,
     *,
     reading: Reading,
-    papers: Papers,
+    outputs: Outputs,
 ) -> None:
     """Put a file cache in front of devices: does it pay, with which admission, after which hit?"""
     if not options["device"]:
         raise UsageError("no device is given", "add " + option("device") + " NAME")
-    check_outputs(out, report, plots)
+    outputs.check()
     even = break_even_of(options)
     if not traces:
         if not only_break_even:
             raise UsageError(
                 "no trace is given", "add a file, or " + option("break-even") + ", which needs none"
             )
-        if report or plots:
+        if outputs.has_figures:
             raise UsageError(
                 option("report") + " and " + option("plots") + " show a trace", "add a file"
             )
         shown = partial(_print_break_even, even)
-        files = papers.files(shown, facts_without_traces())
-        deliver(even, format, out, shown, files, papers.tables)
+        outputs.deliver(even, shown, outputs.files(shown, facts_without_traces()))
         return
     if options["capacity"] is None:
         raise UsageError(
             "no capacity is given",
             "add " + option("capacity") + ", such as " + option("capacity") + " 5%,20%",
         )
-    marked = check_highlight(highlight, _lines(options), report, plots)
-    shown_in = (report, plots, papers.tables)
-    run = run_shown(FILE_CACHE, traces, options, jobs, reading, *shown_in)
-    files = run.report_files(report, plots, marked, papers.theme)
+    marked = outputs.marked(_lines(options))
+    run = run_shown(FILE_CACHE, traces, options, jobs, reading, outputs)
+    files = outputs.figures(run, marked)
     shown = partial(print_tables, run, even=even if only_break_even else None)
     if options["every"] is not None:
         shown = partial(print_intervals, run)
-    files |= papers.files(shown, run.facts)
-    deliver(run.rows, format, out, shown, files, plots, papers.tables)
+    outputs.deliver(run.rows, shown, files | outputs.files(shown, run.facts))
 
 
 def _lines(options: Fields) -> list[str]:

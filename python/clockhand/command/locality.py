@@ -1,15 +1,14 @@
 """``clockhand locality``: how programs use their pages, for reads and writes apart."""
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from clockhand.command.options import Jobs, Memory, Out, OutputFormat, Plots, Report, Traces
-from clockhand.command.output import Format, Untabled, check_outputs, deliver
-from clockhand.command.papers import Papers, for_papers
+from clockhand.command.options import Jobs, Memory, Traces
+from clockhand.command.output import Untabled
+from clockhand.command.papers import Outputs, with_outputs
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
 from clockhand.command.saying import command_line, say
@@ -56,7 +55,7 @@ def register(app: typer.Typer) -> None:
 
 
 @with_reading
-@for_papers
+@with_outputs("highlight")
 @with_options("locality")
 def _locality(
     traces: Traces,
@@ -65,34 +64,20 @@ def _locality(
     frames: Frames = None,
     memory: Memory = None,
     jobs: Jobs = None,
-    format: OutputFormat = None,
-    out: Out = None,
-    report: Report = None,
-    plots: Plots = None,
     *,
     reading: Reading,
-    papers: Papers,
+    outputs: Outputs,
 ) -> None:
     """Show recency and frequency rankings of reads and writes, working sets and miss curves."""
     if rows == "window":
-        if report is not None or plots is not None:
+        if outputs.has_figures:
             raise UsageError(
                 option("rows") + " window has no figures",
                 "leave " + option("report") + " and " + option("plots") + " out",
             )
-        check_outputs(out, None, None)
-        _window(
-            traces,
-            options["page_size"],
-            options["device"],
-            frames,
-            memory,
-            format,
-            out,
-            reading,
-            papers,
-        )
-        return
+        outputs.check()
+        asked = {"page_size": options["page_size"], "device": options["device"]}
+        return _window(traces, {**asked, "frames": frames, "memory": memory}, reading, outputs)
     if frames is not None or memory is not None:
         raise UsageError(
             option("frames") + " and " + option("memory") + " are for the window study",
@@ -110,9 +95,9 @@ def _locality(
         raise UsageError(
             option("rows") + f" {name!r} is unknown", f"give one of {', '.join(KINDS)}, window"
         )
-    check_outputs(out, report, plots)
-    study, shown_in = _study_of(rows, name, report, plots), (report, plots, papers.tables)
-    found: Locality = run_shown(study, traces, options, jobs, reading, *shown_in)
+    outputs.check()
+    study = LOCALITY if outputs.has_figures else _study_of(rows, name)
+    found: Locality = run_shown(study, traces, options, jobs, reading, outputs)
     for trace in found.facts["traces"]:
         for note in trace["notes"]:
             if note.startswith(THINNED):
@@ -125,21 +110,13 @@ def _locality(
         else:
             print_table(name, found.table(name), console)
 
-    files = found.report_files(report, plots, paper=papers.theme)
-    files |= papers.files(print_for_people, found.facts)
+    files = outputs.figures(found) | outputs.files(print_for_people, found.facts)
     untabled = Untabled(columns=lambda: columns)
-    folders = (plots, papers.tables)
-    deliver(
-        lambda: found.table(name), format, out, print_for_people, files, *folders, untabled=untabled
-    )
+    outputs.deliver(lambda: found.table(name), print_for_people, files, untabled=untabled)
 
 
-def _study_of(
-    rows: str | None, name: str, report: Path | None, plots: Path | None
-) -> Study[Locality]:
+def _study_of(rows: str | None, name: str) -> Study[Locality]:
     """Return the study with the tables that are shown or written."""
-    if report is not None or plots is not None:
-        return LOCALITY
     if name == "intervals":
         return locality_with((name,))
     if rows is None:
@@ -147,36 +124,16 @@ def _study_of(
     return locality_with((name,) if name == "miss-curve" else (name, "summary"))
 
 
-def _window(
-    traces: list[str],
-    page_size: str,
-    device: str,
-    frames: int | None,
-    memory: str | None,
-    format: Format | None,
-    out: Path | None,
-    reading: Reading,
-    papers: Papers,
-) -> None:
+def _window(traces: list[str], options: Fields, reading: Reading, outputs: Outputs) -> None:
     """Predict the window of CFLRU."""
     from clockhand.studies.locality.window import predict_window  # It needs Polars.
 
     with shown_progress() as watch:
-        found = predict_window(
-            traces,
-            frames=frames,
-            memory=memory,
-            page_size=page_size,
-            device=device,
-            **reading,
-            watch=watch,
-            command=command_line(),
-        )
+        found = predict_window(traces, **options, **reading, watch=watch, command=command_line())
     for warning in found.warnings:
         say(warning)
     shown = partial(print_table, "window", found.rows)
-    files = papers.files(shown, found.facts)
-    deliver(found.rows, format, out, shown, files, papers.tables)
+    outputs.deliver(found.rows, shown, outputs.files(shown, found.facts))
 
 
 def print_tables(found: Locality, console: Console) -> None:

@@ -8,27 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clockhand.command.options import (
-    Highlight,
-    Jobs,
-    Out,
-    OutputFormat,
-    Plots,
-    Report,
-    Scratch,
-    Traces,
-)
-from clockhand.command.output import (
-    Format,
-    Untabled,
-    check_highlight,
-    check_outputs,
-    deliver,
-    encoded,
-    format_for,
-)
+from clockhand.command.options import Jobs, Scratch, Traces
+from clockhand.command.output import Format, Untabled, encoded, format_for
 from clockhand.command.own_policies import with_libraries
-from clockhand.command.papers import Papers, for_papers
+from clockhand.command.papers import Outputs, with_outputs
 from clockhand.command.reading import with_reading
 from clockhand.command.study import compared, print_intervals, run_shown, with_options
 from clockhand.command.tables import Columns, print_table, share_in_words
@@ -62,7 +45,7 @@ def register(app: typer.Typer) -> None:
 
 @with_libraries
 @with_reading
-@for_papers
+@with_outputs()
 @with_options("pages")
 def _simulate(
     traces: Traces,
@@ -70,14 +53,9 @@ def _simulate(
     gauges: Gauges = None,
     scratch: Scratch = None,
     jobs: Jobs = None,
-    format: OutputFormat = None,
-    out: Out = None,
-    report: Report = None,
-    plots: Plots = None,
-    highlight: Highlight = None,
     *,
     reading: Reading,
-    papers: Papers,
+    outputs: Outputs,
 ) -> None:
     """Replay traces against policies and price every step with a device."""
     if gauges is None and options["gauge_every"] is not None:
@@ -85,18 +63,17 @@ def _simulate(
             option("gauge-every") + " needs a file to write to",
             "add " + option("gauges") + " FILE.parquet",
         )
-    if gauges is not None and gauges in (out, report):
+    if gauges is not None and gauges in (outputs.out, outputs.report):
         raise UsageError(
             option("gauges") + f" names {gauges}, as another option does", "give another name"
         )
-    check_outputs(out, report, plots, gauges)
-    marked = check_highlight(highlight, compared(PAGES, options), report, plots)
+    outputs.check(gauges)
+    marked = outputs.marked(compared(PAGES, options))
     if gauges is not None and options["gauge_every"] is None:
         options["gauge_every"] = 1
     reading = {**reading, "scratch": scratch}
-    shown_in = (report, plots, papers.tables)
-    simulation = run_shown(PAGES, traces, options, jobs, reading, *shown_in)
-    files = simulation.report_files(report, plots, marked, papers.theme)
+    simulation = run_shown(PAGES, traces, options, jobs, reading, outputs)
+    files = outputs.figures(simulation, marked)
     if gauges is not None:
         files[gauges] = encoded_gauges(simulation.gauges, gauges)
     records = simulation.records
@@ -105,12 +82,9 @@ def _simulate(
         if options["every"] is None
         else partial(print_intervals, simulation)
     )
-    files |= papers.files(print_for_people, simulation.facts)
+    files |= outputs.files(print_for_people, simulation.facts)
     untabled = Untabled(records, lambda: rows_as_columns(kinds("pages"), records))
-    folders = (plots, papers.tables)
-    deliver(
-        lambda: simulation.rows, format, out, print_for_people, files, *folders, untabled=untabled
-    )
+    outputs.deliver(lambda: simulation.rows, print_for_people, files, untabled=untabled)
 
 
 def encoded_gauges(gauges: "pl.DataFrame", path: Path) -> bytes:

@@ -1,8 +1,8 @@
-"""What papers need of every study: its tables in the words of LaTeX or Markdown, and a theme."""
+"""What every command of rows writes: rows, report, figures, and tables and a theme for papers."""
 
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
@@ -12,9 +12,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from clockhand._engine import __version__
+from clockhand.command.options import Highlight, Out, OutputFormat, Plots, Report
+from clockhand.command.output import (
+    NONE_UNTABLED,
+    Format,
+    Rows,
+    Untabled,
+    check_highlight,
+    check_outputs,
+    deliver,
+)
 from clockhand.command.saying import command_line
 from clockhand.study.errors import UsageError, option
-from clockhand.study.files import check_places
+from clockhand.study.files import Content, check_places
 from clockhand.study.records import Fields, Record
 
 if TYPE_CHECKING:
@@ -23,6 +33,7 @@ if TYPE_CHECKING:
     from clockhand.command.keeping import TableKeeper
     from clockhand.report.paper import Paper
     from clockhand.report.paper_tables import PaperTable
+    from clockhand.report.reported import Reported
 
 
 class TableForm(StrEnum):
@@ -55,26 +66,59 @@ ThemeText = Annotated[
 
 
 @dataclass(frozen=True)
-class Papers:
-    """What is to be written for a paper.
+class Outputs:
+    """Where the rows of a command go, and what else is written of them.
 
     Attributes:
+        format: The format of the rows.
+        out: Their file.
+        report: The file of the report.
+        plots: The folder of figures.
+        highlight: What figures emphasise, as it is given.
         tables: The folder of tables, if they are wanted.
         form: How they are written.
-        theme: How figures look, if not as pictures.
+        theme: How figures look for a paper, if not as pictures.
     """
 
+    format: Format | None = None
+    out: Path | None = None
+    report: Path | None = None
+    plots: Path | None = None
+    highlight: list[str] | None = None
     tables: Path | None = None
     form: TableForm = TableForm.CSV
     theme: "Paper | None" = None
 
-    def check(self) -> None:
-        """Find out before the work that the folder can be written to.
+    @property
+    def has_figures(self) -> bool:
+        """Whether a report or figures are wanted."""
+        return self.report is not None or self.plots is not None
+
+    @property
+    def show_facts(self) -> bool:
+        """Whether anything is written that shows the facts."""
+        return self.has_figures or self.tables is not None
+
+    def check(self, *others: Path | None) -> None:
+        """Find out before the work that everything can be written, other files too.
 
         Raises:
-            OSError: it cannot.
+            UsageError: two are one file, or figures are of no known format.
+            OSError: a place cannot be written to.
         """
-        check_places([], folder=self.tables)
+        check_outputs(self.out, self.report, self.plots, *others)
+
+    def marked(self, given: Sequence[str]) -> list[str]:
+        """Return what figures emphasise, which is among what is run.
+
+        Raises:
+            UsageError: no figure is written, or an entry matches nothing that is run.
+        """
+        return check_highlight(self.highlight, given, self.report, self.plots)
+
+    def figures(self, made: "Reported", highlight: Sequence[str] = ()) -> dict[Path, bytes]:
+        """Return the files of the report and the figures of a result."""
+        return made.report_files(self.report, self.plots, highlight, self.theme)
 
     def files(
         self, print_for_people: "Callable[[Console], None]", facts: Record
@@ -96,23 +140,21 @@ class Papers:
 
         return table_files(self.tables, tables, facts, self.form)
 
-
-def papers_of(tables: Path | None, form: TableForm | None, theme: str | None) -> Papers:
-    """Return what options ask for.
-
-    Raises:
-        UsageError: the theme is unknown, or a form is given without a folder.
-    """
-    if form is not None and tables is None:
-        raise UsageError(
-            option("as") + f" {form} is about tables", "add " + option("tables") + " FOLDER"
-        )
-    made = None
-    if theme is not None:
-        from clockhand.report.paper import paper_of
-
-        made = paper_of(theme)
-    return Papers(tables, form or TableForm.CSV, made)
+    def deliver(
+        self,
+        rows: Rows,
+        print_for_people: "Callable[[Console], None]",
+        files: Mapping[Path, Content],
+        *,
+        stderr: bool = False,
+        untabled: Untabled = NONE_UNTABLED,
+    ) -> None:
+        """Publish files, and the rows to their file or to standard output."""
+        folders = (self.plots, self.tables)
+        deliver(
+            rows, self.format, self.out, print_for_people, files, *folders,
+            stderr=stderr, untabled=untabled,
+        )  # fmt: skip
 
 
 def table_files_of(
@@ -137,30 +179,63 @@ def facts_without_traces() -> Fields:
     return {"command": command_line(), "version": __version__, "traces": []}
 
 
-def for_papers(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options for papers in the place of its parameter ``papers``."""
-    signature = inspect.signature(command)
-    options = {
-        "tables": TablesFolder,
-        "tables_as": TablesAs,
-        "theme": ThemeText,
-    }
-    parameters = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        for name, kind in options.items()
-    ]
-    own = [parameter for name, parameter in signature.parameters.items() if name != "papers"]
+OUTPUTS: Mapping[str, object] = {
+    "format": OutputFormat,
+    "out": Out,
+    "report": Report,
+    "plots": Plots,
+    "highlight": Highlight,
+    "tables": TablesFolder,
+    "tables_as": TablesAs,
+    "theme": ThemeText,
+}
+"""The options that every command of rows has."""
 
-    @wraps(command)
-    def with_papers(**given: Any) -> None:
-        tables, form, theme = (given.pop(name) for name in options)
-        if theme is not None and given.get("plots") is None:
-            raise UsageError(
-                option("theme") + " is about figures", "add " + option("plots") + " FOLDER"
-            )
-        papers = papers_of(tables, form, theme)
-        papers.check()
-        command(**given, papers=papers)
 
-    vars(with_papers)["__signature__"] = signature.replace(parameters=[*own, *parameters])
-    return with_papers
+def with_outputs(*without: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of :data:`OUTPUTS`, but for some, in the place of ``outputs``."""
+    options = {name: kind for name, kind in OUTPUTS.items() if name not in without}
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(command)
+        kind = inspect.Parameter.KEYWORD_ONLY
+        added = [
+            inspect.Parameter(name, kind, default=None, annotation=it)
+            for name, it in options.items()
+        ]
+        own = [it for name, it in signature.parameters.items() if name != "outputs"]
+        before = [it for it in own if it.kind is not kind]
+        behind = [it for it in own if it.kind is kind]
+
+        @wraps(command)
+        def with_given(**given: Any) -> None:
+            outputs = _outputs(**{name: given.pop(name) for name in options})
+            check_places([], folder=outputs.tables)
+            command(**given, outputs=outputs)
+
+        vars(with_given)["__signature__"] = signature.replace(parameters=[*before, *added, *behind])
+        return with_given
+
+    return decorated
+
+
+def _outputs(tables_as: TableForm | None = None, theme: str | None = None, **given: Any) -> Outputs:
+    """Return what options ask for.
+
+    Raises:
+        UsageError: the theme is unknown or without figures, or a form is given without a folder.
+    """
+    if theme is not None and given.get("plots") is None:
+        raise UsageError(
+            option("theme") + " is about figures", "add " + option("plots") + " FOLDER"
+        )
+    if tables_as is not None and given.get("tables") is None:
+        raise UsageError(
+            option("as") + f" {tables_as} is about tables", "add " + option("tables") + " FOLDER"
+        )
+    made = None
+    if theme is not None:
+        from clockhand.report.paper import paper_of
+
+        made = paper_of(theme)
+    return Outputs(**given, form=tables_as or TableForm.CSV, theme=made)

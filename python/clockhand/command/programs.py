@@ -10,10 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from clockhand.command.live import shown_live
-from clockhand.command.options import Device, Out, OutputFormat, Plots, Report, Seed
-from clockhand.command.output import check_outputs, deliver
+from clockhand.command.options import Device, Seed
 from clockhand.command.own_policies import with_libraries
-from clockhand.command.papers import Papers, for_papers
+from clockhand.command.papers import Outputs, with_outputs
 from clockhand.command.progress import shown_progress
 from clockhand.command.saying import command_line, say, tell
 from clockhand.command.tables import print_table
@@ -133,7 +132,7 @@ def register(app: typer.Typer) -> None:
     )
 
 
-@for_papers
+@with_outputs("highlight")
 def _run(
     command: Command,
     policy: Policy = None,
@@ -154,12 +153,8 @@ def _run(
     live: LiveOption = False,
     compare: Compare = None,
     repeat: Repeat = None,
-    report: Report = None,
-    plots: Plots = None,
-    format: OutputFormat = None,
-    out: Out = None,
     *,
-    papers: Papers,
+    outputs: Outputs,
 ) -> None:
     """Run a program under a policy, on real memory, with a swap file of its own.
 
@@ -172,7 +167,7 @@ def _run(
             option("emulate") + f" {emulate} is the device, too",
             "leave " + option("device") + " out",
         )
-    check_outputs(out, report, plots, record)
+    outputs.check(record)
     if live and not sys.stderr.isatty():
         say("--live shows nothing, because standard error is not a terminal")
     options: Fields = {
@@ -197,10 +192,9 @@ def _run(
     for warning in done.warnings:
         # A program that was ended, or may have lost pages, is no note: --quiet leaves it standing.
         tell(warning)
-    files = done.report_files(report, plots, paper=papers.theme)
     printed = partial(_print, done)
-    files |= papers.files(printed, done.facts)
-    deliver(done.rows, format, out, printed, files, plots, papers.tables, stderr=True)
+    files = outputs.figures(done) | outputs.files(printed, done.facts)
+    outputs.deliver(done.rows, printed, files, stderr=True)
     if isinstance(done, PagedRun) and done.disagreements:
         raise ClockhandError(" ".join(done.disagreements))
     if done.exit_code:

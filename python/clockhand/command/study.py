@@ -3,23 +3,13 @@
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial, wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clockhand.command.options import (
-    Highlight,
-    Jobs,
-    Out,
-    OutputFormat,
-    Plots,
-    Report,
-    Traces,
-)
-from clockhand.command.output import check_highlight, check_outputs, deliver
+from clockhand.command.options import Jobs, Traces
 from clockhand.command.own_policies import with_libraries
-from clockhand.command.papers import Papers, for_papers
+from clockhand.command.papers import Outputs, with_outputs
 from clockhand.command.progress import shown_progress
 from clockhand.command.reading import with_reading
 from clockhand.command.saying import command_line, say
@@ -149,33 +139,24 @@ def study_command(
         traces: Traces,
         options: Fields,
         jobs: Jobs = None,
-        format: OutputFormat = None,
-        out: Out = None,
-        report: Report = None,
-        plots: Plots = None,
-        highlight: Highlight = None,
         *,
         reading: Reading,
-        papers: Papers,
+        outputs: Outputs,
     ) -> None:
-        check_outputs(out, report, plots)
-        marked = check_highlight(highlight, compared(study, options), report, plots)
-        run = run_shown(study, traces, options, jobs, reading, report, plots, papers.tables)
-        files = run.report_files(report, plots, marked, papers.theme)
+        outputs.check()
+        marked = outputs.marked(compared(study, options))
+        run = run_shown(study, traces, options, jobs, reading, outputs)
+        files = outputs.figures(run, marked)
         shown = (
             partial(print_tables, run)
             if options["every"] is None
             else partial(print_intervals, run)
         )
-        files |= papers.files(shown, run.facts)
-        deliver(run.rows, format, out, shown, files, plots, papers.tables)
+        outputs.deliver(run.rows, shown, files | outputs.files(shown, run.facts))
 
     command.__doc__ = summary
-    if not highlights:
-        signature = inspect.signature(command)
-        kept = [it for name, it in signature.parameters.items() if name != "highlight"]
-        vars(command)["__signature__"] = signature.replace(parameters=kept)
-    whole = with_reading(for_papers(with_options(name)(command)))
+    outputs = with_outputs(*(() if highlights else ("highlight",)))
+    whole = with_reading(outputs(with_options(name)(command)))
     return with_libraries(whole) if "policy" in options_of(name) else whole
 
 
@@ -201,11 +182,11 @@ def run_shown(
     options: Fields,
     jobs: int | None,
     reading: Reading,
-    *files: Path | None,
+    outputs: Outputs,
 ) -> Any:
     """Run a study with progress, and say what the readers passed over; the result.
 
-    Without any of the files and folders that show its facts, they lack the digests of traces.
+    Where nothing is written that shows its facts, they lack the digests of traces.
     """
     with shown_progress() as watch:
         run = run_study(
@@ -216,7 +197,7 @@ def run_shown(
             watch=watch,
             command=command_line(),
             reading=reading,
-            digested=any(files),
+            digested=outputs.show_facts,
         )
     for warning in run.warnings:
         say(warning)

@@ -13,11 +13,10 @@ from rich.progress import MofNCompleteColumn, TextColumn
 from rich.text import Text
 
 from clockhand.command import filecache, locality, pagecache, ssd, tier, translation
-from clockhand.command.options import Highlight, Jobs, Out, OutputFormat, Plots, Report, Scratch
-from clockhand.command.output import Format, check_highlight, check_outputs, deliver
+from clockhand.command.options import Jobs, Scratch
 from clockhand.command.own_policies import with_libraries
 from clockhand.command.pages import print_rows
-from clockhand.command.papers import Papers, for_papers
+from clockhand.command.papers import Outputs, with_outputs
 from clockhand.command.progress import Lines, progress_bar
 from clockhand.command.saying import command_line, is_quiet, say
 from clockhand.command.tables import print_table
@@ -97,7 +96,7 @@ def register(app: typer.Typer) -> None:
     app.command(name="report")(_report)
 
 
-@for_papers
+@with_outputs()
 def _sweep(
     experiment: ExperimentFile,
     dataset: DatasetFolder = None,
@@ -105,24 +104,19 @@ def _sweep(
     memory_budget: MemoryBudget = None,
     jobs: Jobs = None,
     cluster: Cluster = None,
-    report: Report = None,
-    plots: Plots = None,
-    highlight: Highlight = None,
-    format: OutputFormat = None,
-    out: Out = None,
     *,
-    papers: Papers,
+    outputs: Outputs,
 ) -> None:
     """Run an experiment: compute the cells that its dataset lacks, then its analyses."""
-    check_outputs(out, report, plots)
+    outputs.check()
     read = read_experiment(experiment)
     devices = [name for setting in read.settings for name in files_of(setting.options)]
-    written = {"--out": out, "--report": report}
+    written = {"--out": outputs.out, "--report": outputs.report}
     refuse_overwriting(
         {option: path for option, path in written.items() if path is not None},
         [*read.traces, *devices],
     )
-    marked = _highlighted(highlight, read.policies, read.layout, report, plots)
+    marked = _highlighted(outputs, read.policies, read.layout)
     with sweep_progress() as watch:
         sweep = run_sweep(
             read,
@@ -142,32 +136,26 @@ def _sweep(
         PaperTable(item.title, item.slug, analyse(sweep.rows, item, read.layout))
         for item in read.analyses
     ]
-    files = papers.analyses(made, sweep.facts)
-    if report is not None or plots is not None:
-        result = sweep.reported(_asked(read, made, sweep.facts))
-        files |= result.report_files(report, plots, marked, papers.theme)
+    files = outputs.analyses(made, sweep.facts)
+    if outputs.has_figures:
+        files |= outputs.figures(sweep.reported(_asked(read, made, sweep.facts)), marked)
     shown = partial(_print_analyses, made, sweep.rows, sweep.facts, read.layout)
-    deliver(read.layout.shown(sweep.rows), format, out, shown, files, plots, papers.tables)
+    outputs.deliver(read.layout.shown(sweep.rows), shown, files)
 
 
-@for_papers
+@with_outputs()
 def _report(
     dataset: ReportedFolder,
     other: OtherDataset = None,
     over_traces: OverTracesFlag = False,
     against: Against = None,
-    report: Report = None,
-    plots: Plots = None,
-    highlight: Highlight = None,
-    format: OutputFormat = None,
-    out: Out = None,
     *,
-    papers: Papers,
+    outputs: Outputs,
 ) -> None:
     """Show a dataset: a table per trace and setting, or which policy is better over its traces, or
     what differs in another dataset."""
-    check_outputs(out, report, plots)
-    if highlight and (other is not None or over_traces):
+    outputs.check()
+    if outputs.highlight and (other is not None or over_traces):
         raise UsageError(option("highlight") + " is about the figures of a study", "leave it out")
     if other is not None and over_traces:
         raise UsageError(
@@ -177,33 +165,24 @@ def _report(
         raise UsageError(option("against") + " is about " + option("over-traces"), "add it")
     if other is not None:
         made = differences(dataset, other, command=command_line())
-        return _deliver_comparison(made, report, plots, format, out, papers)
+        return _deliver_comparison(made, outputs)
     found = Dataset.found(dataset)
     rows, facts = found.report()
     layout = found.layout
     if over_traces:
         compared = dataset_over_traces(rows, facts, layout, against)
-        return _deliver_comparison(compared, report, plots, format, out, papers)
+        return _deliver_comparison(compared, outputs)
     contender = layout.study.contender
     given = [] if contender is None else rows[contender].unique(maintain_order=True).to_list()
-    marked = _highlighted(highlight, given, layout, report, plots)
+    marked = _highlighted(outputs, given, layout)
     files: dict[Path, bytes] = {}
-    if report is not None or plots is not None:
-        result = reported(rows, facts, layout)
-        files = result.report_files(report, plots, marked, papers.theme)
+    if outputs.has_figures:
+        files = outputs.figures(reported(rows, facts, layout), marked)
     shown = partial(_print_rows, rows, facts, layout)
-    files |= papers.files(shown, facts)
-    deliver(layout.shown(rows), format, out, shown, files, plots, papers.tables)
+    outputs.deliver(layout.shown(rows), shown, files | outputs.files(shown, facts))
 
 
-def _deliver_comparison(
-    made: Comparison,
-    report: Path | None,
-    plots: Path | None,
-    format: Format | None,
-    out: Path | None,
-    papers: Papers,
-) -> None:
+def _deliver_comparison(made: Comparison, outputs: Outputs) -> None:
     """Print a table and the sentences of a comparison, and write what else is wanted of it."""
 
     def shown(to: Console) -> None:
@@ -212,24 +191,18 @@ def _deliver_comparison(
         for sentence in made.sentences():
             to.print(Text(printable(sentence)), soft_wrap=True)
 
-    files = made.report_files(report, plots, paper=papers.theme)
-    files |= papers.files(shown, made.facts or {})
-    deliver(made.rows, format, out, shown, files, plots, papers.tables)
+    files = outputs.figures(made) | outputs.files(shown, made.facts or {})
+    outputs.deliver(made.rows, shown, files)
 
 
-def _highlighted(
-    highlight: list[str] | None,
-    given: Sequence[str],
-    layout: Layout,
-    *figures: Path | None,
-) -> list[str]:
+def _highlighted(outputs: Outputs, given: Sequence[str], layout: Layout) -> list[str]:
     """Return what figures emphasise, in studies whose figures do."""
-    if highlight and layout.study.contender is None:
+    if outputs.highlight and layout.study.contender is None:
         raise UsageError(
             option("highlight") + f" means nothing in reports of {layout.study.name}",
             "leave it out",
         )
-    return check_highlight(highlight, given, *figures)
+    return outputs.marked(given)
 
 
 def _print_rows(rows: pl.DataFrame, facts: Record, layout: Layout, to: Console) -> None:
