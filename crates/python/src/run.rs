@@ -232,7 +232,7 @@ pub(crate) fn run<'py>(
     let held = held.map(|held| Arc::clone(&held.0));
     let asking = Asking { options, traces, jobs, watch, cells, on_rows, held };
     of_study!(study, Options => asking.answer::<Options>(py), else {
-        Err(exception(SimError::usage(format!("there is no study {study:?} to run"), "")))
+        Err(exception(SimError::usage(format!("there is no study {study:?} to run"), "name another one")))
     })
 }
 

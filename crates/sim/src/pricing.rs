@@ -22,7 +22,7 @@ impl Pricing {
         let device_ratio = policy_ratio(&exact).map_err(|error| {
             SimError::usage(
                 format!("device {device}: the write/read cost ratio is unusable: {error}"),
-                "",
+                "name another device",
             )
         })?;
         Ok(Pricing { device: named, page_cost, device_ratio })

@@ -271,7 +271,9 @@ fn selected_tasks<S: Study>(
 pub(crate) fn threads(jobs: Option<usize>, tasks: usize) -> Result<rayon::ThreadPool, SimError> {
     let jobs = jobs.map_or(0, |jobs| jobs.min(tasks));
     let threads = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
-    threads.map_err(|error| SimError::usage(format!("cannot start threads: {error}"), ""))
+    threads.map_err(|error| {
+        SimError::usage(format!("cannot start threads: {error}"), "give fewer jobs")
+    })
 }
 
 /// Refuses an empty list of what a study needs; `example` is an option that gives some.

@@ -47,7 +47,7 @@ def _tables(file: Path, commands: Collection[str]) -> dict[str, Fields]:
     try:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{FILE} is no TOML: {error}") from None
+        raise UsageError(f"{FILE} is no TOML: {error}", "correct it there") from None
     for name, table in tables.items():
         if name not in commands or not isinstance(table, dict):
             raise UsageError(

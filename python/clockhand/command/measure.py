@@ -60,10 +60,13 @@ def _measure(
 ) -> None:
     """Measure storage or memory and write a profile that every --device takes."""
     if (path is None) != memory:
-        raise UsageError("give either a path, whose storage is measured, or " + option("memory"))
+        raise UsageError(
+            "either storage or memory is measured", "give a path, or " + option("memory")
+        )
     if out.suffix != ".toml":
         raise UsageError(
-            option("out") + f" {str(out)!r} does not end in .toml, by which devices are known"
+            option("out") + f" {str(out)!r} does not end in .toml, by which devices are known",
+            "add this ending",
         )
     check_outputs(out, None, None)
     if path is None:

@@ -124,7 +124,8 @@ class Dataset:
             )
         if studies[0] not in LAYOUTS:
             raise UsageError(
-                f"{folder} holds cells of {studies[0]!r}, which this version does not know"
+                f"{folder} holds cells of {studies[0]!r}, which this version does not know",
+                "name another folder, or install a newer version",
             )
         dataset.layout = LAYOUTS[studies[0]]
         return dataset

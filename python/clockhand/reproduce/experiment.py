@@ -129,7 +129,10 @@ class _Reader:
             # A sweep alone is asked all that the paper's own file asks beside its sweep.
             self._parts = {MAIN: self._shared, **own, **self._parts}
         elif unknown := sorted(set(self._shared) - set(SHARED)):
-            raise UsageError(f"{self._file}: the key {unknown[0]!r} is unknown beside [part.…]")
+            raise UsageError(
+                f"{self._file}: the key {unknown[0]!r} is unknown beside [part.…]",
+                "put it into a part",
+            )
         # A file need not repeat what is like other parts of it.
         alike = {name: table for name, table in own.items() if "like" in table}
         self._parts = alike | self._parts

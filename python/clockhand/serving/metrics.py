@@ -137,7 +137,9 @@ def _listener(place: str, handler: type[_Handler]) -> tuple[socketserver.BaseSer
         _make_way(Path(place))
         return _UnixServer(place, handler), place
     except OSError as error:
-        raise UsageError(option("metrics") + f" {place}: {error.strerror or error}") from None
+        raise UsageError(
+            option("metrics") + f" {place}: {error.strerror or error}", "name another place"
+        ) from None
 
 
 def _make_way(path: Path) -> None:

@@ -317,7 +317,9 @@ def _user(name: str) -> int:
     try:
         return pwd.getpwnam(name).pw_uid
     except KeyError:
-        raise UsageError(option("allow-user") + f" {name!r}: there is no such user") from None
+        raise UsageError(
+            option("allow-user") + f" {name!r}: there is no such user", "name another one"
+        ) from None
 
 
 def is_passed_a_socket() -> bool:

@@ -52,7 +52,7 @@ def chosen(name: str | None, figures: Iterable[str]) -> str:
     """
     names = list(figures)
     if not names:
-        raise UsageError("there is nothing to draw: all counts are 0")
+        raise UsageError("there is nothing to draw: all counts are 0", "run a longer trace")
     if name is not None and name not in names:
         raise UsageError(f"there is no figure {name!r}", f"there are: {', '.join(names)}")
     return names[0] if name is None else name

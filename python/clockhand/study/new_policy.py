@@ -86,7 +86,8 @@ def _dependency(crate: str, checkout: Path | None) -> str:
         )
     if not _can_be_quoted(str(path)):
         raise UsageError(
-            option("path") + f" {checkout}: its name has characters that no manifest can have"
+            option("path") + f" {checkout}: its name has characters that no manifest can have",
+            "name another folder",
         )
     return f"{{ path = '{path}' }}"
 

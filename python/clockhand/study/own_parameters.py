@@ -30,14 +30,16 @@ _MOST_COUNT = 2**64 - 1
 _MOST_TERM = 2**32 - 1
 
 
-def refused(name: str, why: str) -> UsageError:
-    return UsageError(f"policy {name}: {why}")
+def refused(name: str, why: str, remedy: str) -> UsageError:
+    return UsageError(f"policy {name}: {why}", remedy)
 
 
 def check_methods(name: str, own: type) -> None:
     if not hasattr(own, "choose_victim"):
         raise refused(
-            name, f"class {own.__name__} lacks choose_victim(self, frames); add it to choose a page"
+            name,
+            f"class {own.__name__} lacks choose_victim(self, frames)",
+            "add it to choose a page",
         )
     for method, arguments in METHODS.items():
         function = inspect.getattr_static(own, method, None)
@@ -48,8 +50,8 @@ def check_methods(name: str, own: type) -> None:
         except TypeError:
             raise refused(
                 name,
-                f"{method}{inspect.signature(function)} cannot be called; it must take "
-                f"({', '.join(('self', *arguments))})",
+                f"{method}{inspect.signature(function)} cannot be called",
+                f"it must take ({', '.join(('self', *arguments))})",
             ) from None
 
 
@@ -59,10 +61,12 @@ def period(name: str, own: type) -> int | None:
     if period is None and not has_tick:
         return None
     if not has_tick:
-        raise refused(name, "it has a period, but no tick(self, frames); add it")
+        raise refused(name, "it has a period, but no tick(self, frames)", "add it")
     if not isinstance(period, int) or not 1 <= period <= _MOST_COUNT:
         raise refused(
-            name, f"tick needs a period of 1 or more references, not {period!r}; add period = 1000"
+            name,
+            f"tick needs a period of 1 or more references, not {period!r}",
+            "add period = 1000",
         )
     return period
 
@@ -82,7 +86,7 @@ def parameters(name: str, own: type) -> list[Fields]:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
         if parameter.kind is parameter.POSITIONAL_ONLY:
-            raise refused(name, f"__init__ takes {parameter.name} by place alone; remove the /")
+            raise refused(name, f"__init__ takes {parameter.name} by place alone", "remove the /")
         found.append(_described(name, own, parameter))
     return found
 
@@ -97,10 +101,11 @@ def _described(name: str, own: type, parameter: inspect.Parameter) -> Fields:
         return entry_of(word, "deviceratio", "", [])
     match default:
         case _ if word == DIGEST:
-            wrong = "is kept for the digest of the source; give the parameter another name"
+            wrong = "is kept for the digest of the source", "give the parameter another name"
         case inspect.Parameter.empty:
             wrong = (
-                "has no default; give it one, or call it frames, pages, seed or write_read_ratio"
+                "has no default",
+                "give it one, or call it frames, pages, seed or write_read_ratio",
             )
         case bool():
             return entry_of(word, "flag", str(default).lower(), [])
@@ -111,13 +116,14 @@ def _described(name: str, own: type, parameter: inspect.Parameter) -> Fields:
         case str() if default in (words := _words(own, word)):
             return entry_of(word, "word", default, words)
         case str():
-            wrong = f'has words as values; say which: {word}: Literal["{default}", ...]'
+            wrong = "has words as values", f'say which: {word}: Literal["{default}", ...]'
         case _:
             wrong = (
-                f"has the default {default!r}; give a whole number, a float or Fraction from 0, a "
-                "bool or a word"
+                f"has the default {default!r}",
+                "give a whole number, a float or Fraction from 0, a bool or a word",
             )
-    raise refused(name, f"the parameter {word} of __init__ {wrong}")
+    problem, remedy = wrong
+    raise refused(name, f"the parameter {word} of __init__ {problem}", remedy)
 
 
 def _ratio(number: float | Fraction) -> str | None:

@@ -143,7 +143,7 @@ def texts_of(entries: Sequence[Entry]) -> list[str]:
     classes: dict[str, type] = {}
     for own in (entry for entry in entries if isinstance(entry, type)):
         if classes.setdefault(own.__name__, own) is not own:
-            raise refused(own.__name__, "two classes have this name; give them different ones")
+            raise refused(own.__name__, "two classes have this name", "give them different ones")
         policy(own)
     return [entry.__name__ if isinstance(entry, type) else os.fspath(entry) for entry in entries]
 
@@ -192,9 +192,11 @@ def _run(name: str, file: Path, source: bytes, digest: str) -> ModuleType:
         code = compile(source, str(file), "exec", dont_inherit=True)
     except SyntaxError as error:
         place = f"{file}, line {error.lineno}" if error.lineno else str(file)
-        raise refused(name, f"{place}: {error.msg}; correct it") from None
+        raise refused(name, f"{place}: {error.msg}", "correct it") from None
     except (ValueError, RecursionError, MemoryError, OverflowError) as error:
-        raise refused(name, f"{file} is not Python ({error}); name a file with a policy") from None
+        raise refused(
+            name, f"{file} is not Python ({error})", "name a file with a policy"
+        ) from None
     module = ModuleType(f"clockhand_policy_{file.stem}_{digest}")
     module.__file__ = str(file)
     sys.modules[module.__name__] = module
@@ -208,7 +210,9 @@ def _run(name: str, file: Path, source: bytes, digest: str) -> ModuleType:
     except SystemExit:
         del sys.modules[module.__name__]
         raise refused(
-            name, f"{file} ends Python when it is loaded; put that below if __name__ == '__main__'"
+            name,
+            f"{file} ends Python when it is loaded",
+            "put that below if __name__ == '__main__'",
         ) from None
     return module
 
@@ -237,7 +241,7 @@ def _class_in(name: str, module: ModuleType, word: str) -> type:
     policies = [known for known, own in found.items() if hasattr(own, "choose_victim")]
     there_are = f"there are: {', '.join(policies)}" if policies else "no class of it is a policy"
     what = f"{module.__file__} has no class {word!r}" if word else "it names no class"
-    raise refused(name, f"{what}; give FILE.py:CLASS, {there_are}")
+    raise refused(name, what, f"give FILE.py:CLASS, {there_are}")
 
 
 def _digest_of(own: type) -> str:
@@ -284,7 +288,7 @@ def _same(value: object) -> str:
 
 def _register(name: str, own: type, digest: str, origin: str) -> None:
     if name in {entry["name"] for entry in _engine.policies()}:
-        raise refused(name, "the catalog has a policy of this name; give the class another one")
+        raise refused(name, "the catalog has a policy of this name", "give the class another one")
     check_methods(name, own)
     documentation = inspect.getdoc(own) if own.__doc__ else None
     summary = documentation.splitlines()[0] if documentation else "a policy of one's own"

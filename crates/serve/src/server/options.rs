@@ -130,7 +130,7 @@ pub(super) fn check(options: &Options, buffer: &ServedBuffer) -> Result<(), Serv
 
 pub(super) fn pages_of(disk_bytes: u64) -> Result<u32, ServeError> {
     let pages = u32::try_from(disk_bytes.div_ceil(PAGE_BYTES.into()));
-    pages.map_err(|_| ServeError::usage("the disk has too many pages", ""))
+    pages.map_err(|_| ServeError::usage("the disk has too many pages", "name a smaller one"))
 }
 
 pub(super) fn open_files(options: &Options, buffer: &ServedBuffer) -> Result<Opened, ServeError> {

@@ -60,7 +60,9 @@ impl Grid {
     /// There is no such study.
     pub fn of(study: &str) -> Result<Self, SimError> {
         let found = GRIDS.into_iter().find(|grid| grid.study == study);
-        found.ok_or_else(|| SimError::usage(format!("there is no study {study:?}"), ""))
+        found.ok_or_else(|| {
+            SimError::usage(format!("there is no study {study:?}"), "name another one")
+        })
     }
 
     /// The grids of all studies.

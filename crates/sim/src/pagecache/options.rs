@@ -250,7 +250,10 @@ impl ReadAhead {
                     let slots: Option<u32> = slots.parse().ok();
                     let slots = slots.filter(|slots| slots.is_power_of_two() && *slots <= 1 << 16);
                     let slots = slots.ok_or_else(|| {
-                        SimError::usage(option("read-ahead") + format!(" {part:?}: give a power of two from 1 to 65536, swap:8 for example"), "")
+                        SimError::usage(
+                            option("read-ahead") + format!(" {part:?} is no number of slots"),
+                            "give a power of two from 1 to 65536, swap:8 for example",
+                        )
                     })?;
                     read_ahead.swap_slots.replace(slots).is_some()
                 }
@@ -288,7 +291,10 @@ fn file_window(part: &str, window: &str) -> Result<FileReadAhead, SimError> {
         (1..=window.most_pages).contains(&window.first_pages) && window.most_pages <= MOST_PAGES
     };
     numbers.filter(fits).ok_or_else(|| {
-        SimError::usage(option("read-ahead") + format!(" {part:?}: give pages with 1 <= MIN <= MAX <= {MOST_PAGES}, file:3-31 for example"), "")
+        SimError::usage(
+            option("read-ahead") + format!(" {part:?} is no window"),
+            format!("give pages with 1 <= MIN <= MAX <= {MOST_PAGES}, file:3-31 for example"),
+        )
     })
 }
 

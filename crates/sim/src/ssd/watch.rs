@@ -175,7 +175,7 @@ pub fn watch_buffers(
     let ([trace], [_]) = (&experiment.traces[..], &experiment.ssds[..]) else {
         return Err(SimError::usage(
             Text::from("one trace and one ") + option("ssd") + " are watched at a time",
-            "",
+            "leave out the others",
         ));
     };
     let study = SsdStudy::new(experiment)?;

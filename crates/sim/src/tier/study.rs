@@ -66,7 +66,7 @@ impl<'a> TierStudy<'a> {
             let ratio = policy_ratio(&tiers.write_read_ratio()).map_err(|error| {
                 SimError::usage(
                     format!("tiers {written}: the write/read ratio is unusable: {error}"),
-                    "",
+                    "name others",
                 )
             })?;
             let at_size = |&page_bytes: &u64| {

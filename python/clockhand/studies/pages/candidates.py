@@ -45,7 +45,8 @@ def _check(more: Sequence[str], purpose: str) -> None:
             )
         if name not in kinds and purpose == "pager":
             raise UsageError(
-                option("policy") + f" {policy} is in Python, which pages no real memory"
+                option("policy") + f" {policy} is in Python, which pages no real memory",
+                "name a bit-driven policy",
             )
 
 

@@ -166,7 +166,9 @@ def _read_ahead(given: int | str | None) -> tuple[int | None, list[str] | None]:
     numbers = [int(word) for word in words if word.isdecimal()]
     names = [word for word in words if not word.isdecimal()]
     if len(numbers) > 1:
-        raise UsageError(option("read-ahead") + f" {given}: give one number of frames")
+        raise UsageError(
+            option("read-ahead") + f" {given} has several numbers", "give one number of frames"
+        )
     return next(iter(numbers), None), names or None
 
 
