@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -24,6 +24,11 @@ from clockhand.traces import Reading
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from clockhand.studies.result import StudyResult
+
+Made = TypeVar("Made", bound="StudyResult")
+"""The result of a study."""
 
 
 def with_options(
@@ -115,9 +120,9 @@ def _completing(option: Option) -> Values | None:
 
 def study_command(
     name: str,
-    study: Study[object],
+    study: Study[Made],
     summary: str,
-    print_tables: "Callable[[Any, Console], None]",
+    print_tables: "Callable[[Made, Console], None]",
     *,
     highlights: bool = False,
 ) -> Callable[..., None]:
@@ -160,7 +165,7 @@ def study_command(
     return with_libraries(whole) if "policy" in options_of(name) else whole
 
 
-def print_intervals(run: Any, console: "Console") -> None:
+def print_intervals(run: "StudyResult", console: "Console") -> None:
     """Print the rows of intervals, a table per trace."""
     leading = [*INTERVAL, *(name for name in run.leading if name != "trace")]
     for rows in run.rows.partition_by("trace", maintain_order=True):
@@ -177,13 +182,13 @@ def compared(study: Study[object], options: Fields) -> list[str]:
 
 
 def run_shown(
-    study: Study[Any],
+    study: Study[Made],
     traces: list[str],
     options: Fields,
     jobs: int | None,
     reading: Reading,
     outputs: Outputs,
-) -> Any:
+) -> Made:
     """Run a study with progress, and say what the readers passed over; the result.
 
     Where nothing is written that shows its facts, they lack the digests of traces.

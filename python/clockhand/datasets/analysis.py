@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -90,7 +89,7 @@ def read_analysis(table: Record, policies: Sequence[str], layout: Layout = PAGES
         _check_wanted(name, wanted, name in numbers)
     return Analysis(
         title=_title(table),
-        value=_one_of(table, "value", numbers, layout.value),
+        value=_one_of(table, "value", numbers, layout.value) or layout.value,
         relative_to=_one_of(table, "relative_to", policies, None),
         rows=tuple(rows),
         columns=columns,
@@ -128,8 +127,8 @@ def _title(table: Record) -> str:
     return title
 
 
-def _one_of(table: Record, key: str, words: Sequence[str], default: str | None) -> Any:
-    value = table.get(key, default)
+def _one_of(table: Record, key: str, words: Sequence[str], default: str | None) -> str | None:
+    value: str | None = table.get(key, default)
     if value is not None and value not in words:
         raise ValueError(f"{key} = {value!r} is unknown; there are {', '.join(words)}")
     return value
@@ -204,7 +203,7 @@ def _with_reference(rows: pl.DataFrame, value: str, policy: str, layout: Layout)
     return rows.join(reference, on=shared, how="left", nulls_equal=True, maintain_order="left")
 
 
-def _is_wanted(name: str, wanted: Any) -> pl.Expr:
+def _is_wanted(name: str, wanted: object) -> pl.Expr:
     if isinstance(wanted, dict):
         return pl.col(name).is_between(wanted["from"], wanted["to"])
     return pl.col(name).is_in(wanted if isinstance(wanted, list) else [wanted])

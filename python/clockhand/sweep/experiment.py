@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn, TypeVar
 
 import polars as pl
 
@@ -31,6 +31,10 @@ KEYS = (
     "dataset", "analysis", "part",
 )  # fmt: skip
 """Keys of every experiment beside the table of its study; parts are for reproductions."""
+
+
+Item = TypeVar("Item")
+"""What a list of the file holds."""
 
 
 @dataclass(frozen=True)
@@ -241,7 +245,7 @@ class _Reader:
         text = format_text(given) if isinstance(given, dict) else None
         return self._text("trace_format", DETECTED) if text is None else text
 
-    def _list(self, key: str, kind: type, default: object = None) -> list[Any]:
+    def _list(self, key: str, kind: type[Item], default: object = None) -> list[Item]:
         """A value or a list of values; at least one."""
         value = self._content.get(key, default)
         if value is None:
