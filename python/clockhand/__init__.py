@@ -159,6 +159,16 @@ _PLACES = {
 }
 """Where each name is; importing all of it at once would take half a second."""
 
+_OLDER = {
+    "filecache": "run_filecache",
+    "locality": "run_locality",
+    "pagecache": "run_pagecache",
+    "simulate": "run_simulation",
+    "tier": "run_tier",
+    "translate": "run_translate",
+}
+"""Older names, which go with 0.3."""
+
 __all__ = [
     "BlockServer",
     "BufferRecommendation",
@@ -228,7 +238,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value: object = getattr(import_module(_PLACES[name]), name)
+    value: object = getattr(import_module(_PLACES[name]), _OLDER.get(name, name))
     globals()[name] = value
     return value
 

@@ -5,12 +5,11 @@ import inspect
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, wraps
+from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from clockhand import _engine
 from clockhand.study.errors import ClockhandError, Piece
-from clockhand.study.options import TYPES, Option, options_of
+from clockhand.study.options import TYPES, Option, options_of, spellings
 from clockhand.study.progress import Watching
 
 Parameters = ParamSpec("Parameters")
@@ -216,14 +215,8 @@ def _spelled(piece: Piece, known: set[str], renamed: Mapping[str, str]) -> str |
     name = text.replace("-", "_")
     if name in renamed:
         return renamed[name]
-    return next((word for word in (name, _keywords().get(name)) if word in known), None)
-
-
-@cache
-def _keywords() -> Mapping[str, str]:
-    """Return the keywords of options, by the names that the command has for them."""
-    declared = (it for study in _engine.options() for it in options_of(study).values())
-    return {**{it.name: it.keyword for it in declared}, "for": "purpose"}
+    keyword = "purpose" if name == "for" else spellings("keyword").get(name)
+    return next((word for word in (name, keyword) if word in known), None)
 
 
 def offered(names: Iterable[str], inside: Collection[str] = ()) -> list[str]:

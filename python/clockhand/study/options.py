@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from clockhand import _engine
 from clockhand.study.limits import check_range
@@ -142,13 +142,18 @@ def options_of(study: str) -> Mapping[str, Option]:
 
 
 @cache
-def _keys() -> Mapping[str, str]:
-    return {name: it.key for study in _engine.options() for name, it in options_of(study).items()}
+def spellings(way: Literal["keyword", "key"]) -> Mapping[str, str]:
+    """Return the names of options for Python, or for experiments, by those of the command.
+
+    They are the same in every study.
+    """
+    declared = (it for study in _engine.options() for it in options_of(study).values())
+    return {it.name: getattr(it, way) for it in declared}
 
 
 def key_of(option: str) -> str:
-    """Return the key of an option in the file of an experiment, the same in every study."""
-    return _keys().get(option, option)
+    """Return the key of an option in the file of an experiment."""
+    return spellings("key").get(option, option)
 
 
 def _option(declared: Record) -> Option:

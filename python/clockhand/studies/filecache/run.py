@@ -49,10 +49,6 @@ def run_filecache(traces: Traces, **options: object) -> FileCacheRun:
     return called(FILE_CACHE, traces, options)
 
 
-filecache = run_filecache
-"""The older name, which goes with 0.3."""
-
-
 PRICES = ("page_size", "insert", "insert_ns", "stack_share", "cache_device")
 """The options that say after how many hits a block has paid, beside the devices."""
 

@@ -98,7 +98,3 @@ def locality_with(tables: Collection[str], blocks: int = 0) -> Study[Locality]:
 def run_locality(traces: Traces, **options: object) -> Locality:
     """Show how the programs of traces use their pages."""
     return called(LOCALITY, traces, options)
-
-
-locality = run_locality
-"""The older name, which goes with 0.3."""

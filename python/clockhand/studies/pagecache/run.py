@@ -40,7 +40,3 @@ def run_pagecache(traces: Traces, **options: object) -> PageCacheRun:
     ``first_touch="read"`` it gives the counts of :func:`clockhand.run_simulation`.
     """
     return called(PAGE_CACHE, traces, options)
-
-
-pagecache = run_pagecache
-"""The older name, which goes with 0.3."""

@@ -66,7 +66,3 @@ def run_simulation(traces: Traces, **options: object) -> Simulation:
     """Replay traces against policies and keep the facts for a report."""
     is_gauged = options.get("gauge_every") is not None
     return called(PAGES, traces, options, {"gauges": GAUGES_FILE} if is_gauged else None)
-
-
-simulate = run_simulation
-"""The older name, which goes with 0.3."""

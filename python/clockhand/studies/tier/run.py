@@ -26,7 +26,3 @@ def run_tier(traces: Traces, **options: object) -> Tiering:
     the page is. Every list is a dimension of the grid.
     """
     return called(TIER, traces, options)
-
-
-tier = run_tier
-"""The older name, which goes with 0.3."""

@@ -49,7 +49,3 @@ def run_translate(traces: Traces, **options: object) -> Translation:
     one reference, to the page of its first byte. Each stream is an address space of its own.
     """
     return called(TRANSLATE, traces, options)
-
-
-translate = run_translate
-"""The older name, which goes with 0.3."""
