@@ -117,7 +117,7 @@ def run_sweep(
             run.flush()
             raise
         except KeyboardInterrupt:
-            run.forget_watch()
+            run.watch = None
             run.flush()
             raise ClockhandError(
                 f"interrupted; {run.done:,} of {run.total:,} cells are kept in {kept.name}; "
@@ -150,34 +150,30 @@ class _Unwritten:
     has_new_facts: bool = False
 
 
+@dataclass
 class _SweepRun:
     """One run of an experiment."""
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        dataset: Dataset,
-        jobs: int | None,
-        watch: SweepWatch | None,
-        command: str,
-    ) -> None:
-        self.experiment = experiment
-        self.layout = experiment.layout
-        self.dataset = dataset
-        self.done = 0
-        plans = [self.layout.plan(dict(setting.options)) for setting in experiment.settings]
+    experiment: Experiment
+    dataset: Dataset
+    jobs: int | None
+    watch: SweepWatch | None
+    command: str
+    done: int = 0
+    _trace: str = ""
+    _computed: int = 0
+    _warnings: list[str] = field(default_factory=list)
+    _unwritten: _Unwritten = field(default_factory=_Unwritten)
+    _last_write_s: float = field(default_factory=time.monotonic)
+    _held: _engine.HeldTraces = field(default_factory=lambda: _engine.HeldTraces())
+    _digests: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.layout = self.experiment.layout
+        settings = self.experiment.settings
+        plans = [self.layout.plan(dict(setting.options)) for setting in settings]
         self._known_facts = [plan.facts for plan in plans]
-        self.total = len(experiment.traces) * sum(len(plan.cells) for plan in plans)
-        self._jobs = jobs
-        self._watch = watch
-        self._command = command
-        self._trace = ""
-        self._computed = 0
-        self._warnings: list[str] = []
-        self._unwritten = _Unwritten()
-        self._last_write_s = time.monotonic()
-        self._held = _engine.HeldTraces()
-        self._digests: dict[str, str] = {}
+        self.total = len(self.experiment.traces) * sum(len(plan.cells) for plan in plans)
 
     def fill(self, cluster: str) -> None:
         """Have a cluster compute what is missing; then :meth:`run` finds everything kept."""
@@ -230,20 +226,16 @@ class _SweepRun:
         self._last_write_s = time.monotonic()
         self._show()
 
-    def forget_watch(self) -> None:
-        """Show no more progress."""
-        self._watch = None
-
     def _show(self, doing: str = "") -> None:
-        if self._watch is not None:
-            self._watch(f"{self._trace}{doing}", self.done + self._unwritten.cells, self.total)
+        if self.watch is not None:
+            self.watch(f"{self._trace}{doing}", self.done + self._unwritten.cells, self.total)
 
     def _show_download(self, phase: str, done: int, total: int) -> None:
         self._show(f", {described(phase, done, total)}")
 
     def _groups(self, trace: str, digest: str) -> list[_Group]:
         """Return the cells of a trace, as far as they are known before it is read."""
-        kept = self.dataset.cells(lists=False)
+        kept = self.dataset.cells(lists=False).filter(pl.col("trace_sha256") == digest)
         groups: list[_Group] = []
         for task in self.experiment.tasks(trace, digest, kept):
             cells = self._known_cells(task, kept)
@@ -262,7 +254,7 @@ class _SweepRun:
         if not self.layout.depends_on_footprint:
             return self.layout.plan(task.options).cells
         known = {**task.columns({}), "page_bytes": int(task.options["page_size"])}
-        columns = ("trace_sha256", "trace_format", "view", "page_bytes")
+        columns = ("trace_format", "view", "page_bytes")
         alike = kept.filter(pl.col(name) == known[name] for name in columns)
         if alike.is_empty():
             return None
@@ -287,7 +279,7 @@ class _SweepRun:
         """Compute the missing cells of a group, and return the keys of all of them."""
         self.dataset.check_writable()
         task = group.task
-        run = TaskRun(task, self._jobs, lambda *_: self._show(), self._held)
+        run = TaskRun(task, self.jobs, lambda *_: self._show(), self._held)
         plan = self._of_file(lambda: run.plan)
         group.cells = plan.cells
         # Several sizes may be the same cell: one that is computed stands for all.
@@ -317,7 +309,7 @@ class _SweepRun:
     def _read_ahead(self, trace: str | None) -> None:
         """Begin to read the following trace, if it is a file of this machine and there is memory
         for two."""
-        if trace is None or self._jobs == 1 or not os.path.isfile(trace):
+        if trace is None or self.jobs == 1 or not os.path.isfile(trace):
             return
         try:
             digest = self._digests[trace] = trace_sha256(trace)
@@ -362,10 +354,10 @@ class _SweepRun:
             for name, value in setting.options.items()
             if value != options[name]
         }
-        stated = study.fact_options(options, self._jobs)
+        stated = study.fact_options(options, self.jobs)
         lists: Fields = {"traces": [], study.devices: [], study.contenders: [], **known}
         return run_facts(
-            command=self._command,
+            command=self.command,
             seed=options["seed"],
             options={name: value for name, value in stated.items() if name not in varying},
             **lists,
