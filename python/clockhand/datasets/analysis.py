@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from clockhand.datasets.layout import PAGES, Layout
+from clockhand.study.errors import UsageError
 from clockhand.study.records import Record
 
 VALUE = pl.col("value")
@@ -66,25 +67,25 @@ def read_analysis(table: Record, policies: Sequence[str], layout: Layout = PAGES
         layout: The study whose rows are looked at.
 
     Raises:
-        ValueError: something in it is unknown, missing or of the wrong kind; one sentence.
+        UsageError: something in it is unknown, missing or of the wrong kind.
     """
     for key in table:
         if key not in KEYS:
-            raise ValueError(f"unknown key {key!r}; the keys are {', '.join(KEYS)}")
+            raise UsageError(f"unknown key {key!r}", f"the keys are {', '.join(KEYS)}")
     rows = table.get("rows", ["policy"])
     rows = [rows] if isinstance(rows, str) else rows
     if not isinstance(rows, list) or not rows:
-        raise ValueError(f"rows = {rows!r} is not a column or a list of columns; name one")
+        raise UsageError(f"rows = {rows!r} is not a column or a list of columns", "name one")
     columns, where = table.get("columns"), table.get("where", {})
     if not isinstance(where, dict):
-        raise ValueError(f"where = {where!r} is not a table; write where = {{ column = value }}")
+        raise UsageError(f"where = {where!r} is not a table", "write where = { column = value }")
     known = columns_of(layout)
     numbers = _numbers(layout)
     for name in [*rows, *([] if columns is None else [columns]), *where]:
         if not isinstance(name, str) or name not in known:
-            raise ValueError(f"there is no column {name!r}; there are {', '.join(known)}")
+            raise UsageError(f"there is no column {name!r}", f"there are {', '.join(known)}")
     if columns in rows or len(set(rows)) < len(rows):
-        raise ValueError("a column is named twice in rows and columns; name each once")
+        raise UsageError("a column is named twice in rows and columns", "name each once")
     for name, wanted in where.items():
         _check_wanted(name, wanted, name in numbers)
     return Analysis(
@@ -118,11 +119,11 @@ LONGEST_TITLE = 120
 def _title(table: Record) -> str:
     title = table.get("title")
     if not isinstance(title, str) or not title.strip():
-        raise ValueError("there is no title; add a text")
+        raise UsageError("there is no title", "add a text")
     if len(title) > LONGEST_TITLE:
-        raise ValueError(
-            f"its title has {len(title):,} characters; it names a file too, so give at most "
-            f"{LONGEST_TITLE}"
+        raise UsageError(
+            f"its title has {len(title):,} characters",
+            f"it names a file too, so give at most {LONGEST_TITLE}",
         )
     return title
 
@@ -130,7 +131,7 @@ def _title(table: Record) -> str:
 def _one_of(table: Record, key: str, words: Sequence[str], default: str | None) -> str | None:
     value: str | None = table.get(key, default)
     if value is not None and value not in words:
-        raise ValueError(f"{key} = {value!r} is unknown; there are {', '.join(words)}")
+        raise UsageError(f"{key} = {value!r} is unknown", f"there are {', '.join(words)}")
     return value
 
 
@@ -138,15 +139,15 @@ def _check_wanted(name: str, wanted: object, is_number: bool) -> None:
     if isinstance(wanted, dict):
         is_range = set(wanted) == {"from", "to"} and is_number
         if not is_range or not all(isinstance(end, int | float) for end in wanted.values()):
-            raise ValueError(
-                f"where.{name} is not a range; write {{ from = 0.1, to = 0.5 }}, of a number"
+            raise UsageError(
+                f"where.{name} is not a range", "write { from = 0.1, to = 0.5 }, of a number"
             )
         return
     kinds = (int, float) if is_number else (str, bool)
     for value in wanted if isinstance(wanted, list) else [wanted]:
         if not isinstance(value, kinds) or (is_number and isinstance(value, bool)):
             meaning = "number" if is_number else "text"
-            raise ValueError(f"where.{name} = {value!r} is no {meaning}, as the column is")
+            raise UsageError(f"where.{name} = {value!r} is no {meaning}", "the column is one")
 
 
 def analyse(rows: pl.DataFrame, analysis: Analysis, layout: Layout = PAGES) -> pl.DataFrame:

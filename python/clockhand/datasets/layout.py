@@ -16,6 +16,7 @@ from clockhand.studies.pages.run import PAGES as PAGES_STUDY
 from clockhand.studies.ssd.run import SSD
 from clockhand.studies.tier.run import TIER
 from clockhand.studies.translate.run import TRANSLATE
+from clockhand.study.errors import UsageError
 from clockhand.study.intervals import intervals_or_cells
 from clockhand.study.options import Option, options_of
 from clockhand.study.records import Fields, Record
@@ -115,7 +116,7 @@ class Layout:
         """Return the layout for the table of an experiment, and what the table says of options.
 
         Raises:
-            ValueError: a key of the table is of the wrong kind; one sentence.
+            UsageError: a key of the table is of the wrong kind.
         """
         return self, dict(table)
 
@@ -235,15 +236,15 @@ class LocalityLayout(Layout):
         options = dict(table)
         given = options.pop("rows", "miss-curve" if "sample" in table else "summary")
         if given not in TABLES:
-            raise ValueError(f"rows = {given!r} is unknown; give one of {', '.join(TABLES)}")
+            raise UsageError(f"rows = {given!r} is unknown", f"give one of {', '.join(TABLES)}")
         if given != "miss-curve" and "sample" in table:
-            raise ValueError(
-                f"rows = {given!r} needs the whole trace; leave out sample, or write "
-                "rows = 'miss-curve'"
+            raise UsageError(
+                f"rows = {given!r} needs the whole trace",
+                "leave out sample, or write rows = 'miss-curve'",
             )
         if given == "intervals" and not table.keys() & {"every", "warm_up"}:
-            raise ValueError(
-                "rows = 'intervals' needs their length; add every, such as every = 10000"
+            raise UsageError(
+                "rows = 'intervals' needs their length", "add every, such as every = 10000"
             )
         return LocalityLayout(given), options
 

@@ -185,7 +185,7 @@ class _Reader:
             grids = read_table(layout, table, self._beside, own_names=bool(place))
             for options in grids:
                 layout.plan(options)
-        except ValueError as error:
+        except UsageError as error:
             problem, remedy = in_keys(error)
             self._refuse(f"{'' if problem.startswith(place) else place}{problem}", remedy)
         return Experiment(
@@ -228,7 +228,7 @@ class _Reader:
             )
         return LAYOUTS[named[0]], dict(content[named[0]]), f"[{named[0]}] "
 
-    def _refuse(self, problem: str, remedy: str = "") -> NoReturn:
+    def _refuse(self, problem: str, remedy: str) -> NoReturn:
         raise UsageError(f"{self._path}: {problem}", remedy)
 
     def _text(self, key: str, default: str | None = None) -> str:
@@ -284,7 +284,7 @@ class _Reader:
             return None
         only, words = self._text("only"), options_of("reading")["only"].words
         if only not in words:
-            self._refuse(f"only: {only!r} is unknown; there is: {', '.join(words)}")
+            self._refuse(f"only: {only!r} is unknown", f"there is: {', '.join(words)}")
         return only
 
     def _traces(self) -> Iterator[str]:
@@ -320,8 +320,8 @@ class _Reader:
         for number, table in enumerate(self._list("analysis", dict), 1):
             try:
                 analysis = read_analysis(table, layout.contenders(options), layout)
-            except ValueError as error:
-                self._refuse(f"analysis {number}: {error}")
+            except UsageError as error:
+                self._refuse(f"analysis {number}: {error.problem}", error.remedy)
             earlier = numbers.setdefault(analysis.slug, number)
             if earlier != number:
                 self._refuse(
@@ -349,9 +349,7 @@ def check_memory_budget(text: str) -> None:
         )
 
 
-def in_keys(error: Exception) -> tuple[str, str]:
+def in_keys(error: ClockhandError) -> tuple[str, str]:
     """Return an error's problem and remedy, with keys of the file where they name options."""
-    if not isinstance(error, ClockhandError):
-        return str(error), ""
     options = [piece for piece in error.pieces if piece[0] == "option"]
     return error.spelled({piece: key_of(piece[1].replace("-", "_")) for piece in options})
