@@ -359,7 +359,7 @@ BAD = (
     ('[locality]\nsample = "1%"\nrows = "ranks"\n', "[locality] rows = 'ranks' needs the whole"),
     (
         '[locality]\nties = "first"\n',
-        "[locality] ties: 'first' is unknown; give stable, recent or best",
+        '[locality] ties "first" is unknown; give stable, recent or best',
     ),
     ('[locality]\nsample = "2"\n', '[locality] sample "2" is neither a rate nor'),
     ('[locality]\nmemory = "5%"\n', "[locality] unknown key 'memory'"),
