@@ -112,6 +112,3 @@ class UsageError(ClockhandError, ValueError):
     """A wrong request: an unknown name, a value out of range, a contradiction."""
 
     __module__ = "clockhand"
-
-    def __init__(self, problem: Text | str, remedy: Text | str) -> None:
-        super().__init__(problem, remedy)
