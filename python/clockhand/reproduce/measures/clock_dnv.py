@@ -28,6 +28,10 @@ GAINS: Mapping[str, Callable[[float, float], float]] = {
 }
 
 
+Cells = Mapping[tuple[str, str], Mapping[int, float]]
+"""A column's values, by buffer size, of each workload and policy."""
+
+
 @dataclass(frozen=True)
 class Gains:
     """CLOCK-DNV against another buffer on one workload: a gain for each buffer size."""
@@ -70,9 +74,10 @@ def gains(
         besides: A further mode of CLOCK-DNV that the evidence shows.
         modes: The mode of the other buffer that is judged, under its name.
     """
-    every = [_gains(rows, workload, mode, column, gain) for mode in MODES[against]]
+    cells = _cells(rows, column)
+    every = [_gains(cells, workload, mode, gain) for mode in MODES[against]]
     evidence = (*_table(every), *_besides(rows, besides, column, gain))
-    return Found(_gains(rows, workload, modes[against], column, gain).values, evidence)
+    return Found(_gains(cells, workload, modes[against], gain).values, evidence)
 
 
 def no_worse(
@@ -87,8 +92,9 @@ def no_worse(
 ) -> Found:
     """Check for each workload, buffer size and other buffer, in its mode, that CLOCK-DNV is not
     worse; for all workloads, if none is named."""
+    cells = _cells(rows, column)
     every = [
-        _gains(rows, name, mode, column, gain)
+        _gains(cells, name, mode, gain)
         for name in workloads or _workloads(rows)
         for other in against
         for mode in MODES[other]
@@ -111,7 +117,8 @@ def no_worse_in_anything(rows: pl.DataFrame, *, columns: Mapping[str, str], **mo
 
 def padding(rows: pl.DataFrame, *, column: str, gain: str, by: float = 0.0) -> Found:
     """Ask of each workload and buffer size whether padding changes a count by more than a share."""
-    every = [_gains(rows, name, NOT_PADDED, column, gain) for name in _workloads(rows)]
+    cells = _cells(rows, column)
+    every = [_gains(cells, name, NOT_PADDED, gain) for name in _workloads(rows)]
     shares = [share for each in every for share in each.values]
     if not shares:
         nothing = "Nothing is written or erased where it is compared."
@@ -142,20 +149,19 @@ def _workloads(rows: pl.DataFrame) -> list[str]:
     return rows.select(_workload())["workload"].unique(maintain_order=True).to_list()
 
 
-def _gains(
-    rows: pl.DataFrame, workload: str, other: str, column: str, gain: str, ours: str = OURS
-) -> Gains:
-    of_workload = rows.filter(_workload() == workload).with_columns(
-        pl.col("policy").str.replace(HEEDED, "")
-    )
-    mine, others = (
-        dict(
-            of_workload.filter(pl.col("policy") == name)
-            .select("buffer_pages", per_run(column))
-            .rows()
-        )
-        for name in (ours, other)
-    )
+def _cells(rows: pl.DataFrame, column: str) -> Cells:
+    """What each workload's buffers have in a column, per run of the trace; by buffer size."""
+    policy = pl.col("policy").str.replace(HEEDED, "")
+    cells: dict[tuple[str, str], dict[int, float]] = {}
+    for *names, pages, value in rows.select(
+        _workload(), policy, "buffer_pages", per_run(column)
+    ).iter_rows():
+        cells.setdefault((names[0], names[1]), {})[pages] = value
+    return cells
+
+
+def _gains(cells: Cells, workload: str, other: str, gain: str, ours: str = OURS) -> Gains:
+    mine, others = (cells.get((workload, policy), {}) for policy in (ours, other))
     pairs = {pages: (mine[pages], others[pages]) for pages in mine if pages in others}
     by_pages = {pages: GAINS[gain](*pair) for pages, pair in pairs.items() if min(pair) > 0}
     return Gains(workload, other, by_pages)
@@ -165,7 +171,8 @@ def _besides(rows: pl.DataFrame, mode: str, column: str, gain: str) -> Evidence:
     """More rows of the table: CLOCK-DNV in another mode against CBM; none without a mode."""
     if not mode:
         return ()
-    every = [_gains(rows, name, "cbm", column, gain, mode) for name in _workloads(rows)]
+    cells = _cells(rows, column)
+    every = [_gains(cells, name, "cbm", gain, mode) for name in _workloads(rows)]
     return _table(every, f"cbm, with {mode}")[1:]
 
 
