@@ -71,6 +71,14 @@ def scattered_pages(count: int, distinct: int = 100_000) -> list[int]:
     return [position * 2_654_435_761 % 2**32 % distinct for position in range(count)]
 
 
+def cut(trace: Path, folder: Path, requests: int = 100_000) -> Path:
+    """Write the first requests of a trace into a folder, under its name."""
+    made = folder / trace.name
+    run = run_clockhand("trace", "convert", "--limit", str(requests), trace, made, cwd=folder)
+    assert run.code == 0, run.err
+    return made
+
+
 def needed(program: str) -> str:
     """Return a program's path, or skip the test with a message."""
     found = shutil.which(program)

@@ -17,7 +17,7 @@ from clockhand.reproduce.judge import NotTestableError
 from clockhand.reproduce.measures.cflru import KERNELS, WINDOWS, hits_in_working_region
 from clockhand.reproduce.packaged import packaged_content
 from clockhand.reproduce.statements import thresholds
-from conftest import Clockhand
+from conftest import Clockhand, cut
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENT = ROOT / "experiments/cflru/experiment.toml"
@@ -196,18 +196,21 @@ def test_a_cell_with_nothing_to_save_says_nothing_and_no_other_stands_for_it() -
         assert "Kword" not in {line[0] for line in claim.evidence}
 
 
-@pytest.fixture
-def short_experiment(tmp_path: Path) -> Path:
-    """The experiment on small traces, with fewer cells."""
+@pytest.fixture(scope="module")
+def short_experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The experiment on the beginnings of traces, with fewer cells; cc1 fills the 16 MiB."""
+    folder = tmp_path_factory.mktemp("cflru")
     text = EXPERIMENT.read_text().replace('dataset = "../datasets/cflru"\n', "")
     small = {"geeqie": "tar-gzip", "gedit": "sqlite3", "freecell": "cc1", "evince": "evince",
              "audacious": "gedit"}  # fmt: skip
     for name, instead in small.items():
-        text = text.replace(f'"../../traces/{name}.parquet"', f'"{ROOT}/traces/{instead}.parquet"')
+        whole = ROOT / f"traces/{instead}.parquet"
+        short = whole if instead == "cc1" else cut(whole, folder)
+        text = text.replace(f'"../../traces/{name}.parquet"', f'"{short}"')
     text = re.sub(
         r"memory = \[.*\]", 'memory = ["16MiB", "30%"]', text.replace('"../../', f'"{ROOT}/')
     )
-    path = tmp_path / "short.toml"
+    path = folder / "short.toml"
     path.write_text(text)
     return path
 

@@ -28,7 +28,7 @@ from clockhand.reproduce.measures.scm import (
     knee,
     translation_weighs_less,
 )
-from conftest import Clockhand, assert_one_sentence
+from conftest import Clockhand, assert_one_sentence, cut
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENT = ROOT / "experiments/scm/experiment.toml"
@@ -279,19 +279,24 @@ def test_a_curve_bends_where_it_is_highest_above_the_line_between_its_ends() -> 
 
 @pytest.fixture(scope="module")
 def short_experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The experiment on small traces, with fewer cells, which are kept beside it."""
+    """The experiment on the beginnings of traces, with fewer cells, which are kept beside it."""
+    folder = tmp_path_factory.mktemp("scm")
     text = EXPERIMENT.read_text()
     small = {
         "freecell": "tar-gzip", "gedit": "sqlite3", "geeqie": "cc1", "evince": "freecell",
         "audacious": "gedit",
     }  # fmt: skip
     for name, instead in small.items():
-        text = text.replace(f'"../../traces/{name}.parquet"', f'"{ROOT}/traces/{instead}.parquet"')
+        short = cut(ROOT / f"traces/{instead}.parquet", folder)
+        text = text.replace(f'"../../traces/{name}.parquet"', f'"{short}"')
+    for name in ("chat", "physics", "player", "town", "browser"):
+        short = cut(ROOT / f"traces/mobile/{name}.parquet", folder)
+        text = text.replace(f'"../../traces/mobile/{name}.parquet"', f'"{short}"')
     text = text.replace('"../../', f'"{ROOT}/').replace('dataset = "../datasets/scm"\n', "")
     text = text.replace('"../devices/', f'"{ROOT}/experiments/devices/')
     text = text.replace("recipe:../", f"recipe:{ROOT}/experiments/")
     text = text.replace('"2MiB", "4MiB", "8MiB", "16MiB"', '"256KiB", "1MiB"')
-    path = tmp_path_factory.mktemp("scm") / "short.toml"
+    path = folder / "short.toml"
     path.write_text(text)
     return path
 
@@ -361,10 +366,11 @@ def test_cells_are_kept(
     }
 
 
-def test_cells_are_those_of_the_studies(made: Reproduction) -> None:
+def test_cells_are_those_of_the_studies(made: Reproduction, short_experiment: Path) -> None:
     alone = clockhand.translate(
-        ROOT / "traces/cc1.parquet", page_size="512,64KiB", memory="256KiB", ratio="1,10,100,1000"
-    ).rows
+        short_experiment.with_name("cc1.parquet"),
+        page_size="512,64KiB", memory="256KiB", ratio="1,10,100,1000",
+    ).rows  # fmt: skip
     same = made.results["desktop"].filter(
         (pl.col("workload") == "gqview")
         & pl.col("page_bytes").is_in([512, 65536])
@@ -383,7 +389,7 @@ def test_cells_are_those_of_the_studies(made: Reproduction) -> None:
     own = disk.rows.columns[1:]
     assert of_disk.select(own).row(0) == disk.rows.select(own).row(0)
     mobile = clockhand.translate(
-        ROOT / "traces/mobile/player.parquet", page_size="4KiB", tlb="1,64", memory="100%",
+        short_experiment.with_name("player.parquet"), page_size="4KiB", tlb="1,64", memory="100%",
         ratio="1", no_swap=True,
     ).rows  # fmt: skip
     of_player = made.results["mobile_tlb"].filter(
