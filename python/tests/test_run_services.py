@@ -35,7 +35,7 @@ map.each { |key, value| (key + value).each_byte { |byte| sum = (sum * 31 + byte)
 puts "#{map.size} #{sum}"
 """
 PERL = """
-my %map; $map{"key" . ($_ * 7919 % 20011)} = "value$_" for 0..59999;
+my %map; $map{"key" . ($_ * 7919 % 20011)} = "value$_" for 0..39999;
 my $sum = 0;
 for my $key (sort keys %map) {
   $sum = ($sum * 31 + $_) % 4294967296 for unpack("C*", $key . $map{$key});

@@ -12,7 +12,7 @@ gi.require_version("Gtk", "3.0")
 gi.require_version("GdkPixbuf", "2.0")
 from gi.repository import GdkPixbuf, GLib, Gtk  # noqa: E402
 
-ROWS = 15
+ROWS = 6
 
 
 def content() -> Gtk.Widget:
@@ -26,7 +26,7 @@ def content() -> Gtk.Widget:
         cell = Gtk.CellRendererText()
         view.append_column(Gtk.TreeViewColumn(title, cell, text=column))
     text = Gtk.TextView(cursor_visible=False)
-    text.get_buffer().set_text("\n".join(f"line {line}" for line in range(12)))
+    text.get_buffer().set_text("\n".join(f"line {line}" for line in range(5)))
     box = Gtk.Box(spacing=8)
     box.pack_start(view, True, True, 0)
     box.pack_start(text, True, True, 0)
@@ -49,7 +49,7 @@ if not Gtk.init_check()[0]:
 Gtk.Settings.get_default().set_property("gtk-enable-animations", False)
 shown = Gtk.OffscreenWindow()
 shown.add(content())
-shown.set_default_size(300, 400)
+shown.set_default_size(200, 200)
 shown.show_all()
 # When nothing is left to lay out or to draw, however long that took.
 GLib.idle_add(draw, shown, priority=GLib.PRIORITY_LOW)
