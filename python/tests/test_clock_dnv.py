@@ -296,8 +296,8 @@ def test_the_command_writes_claims_tables_and_a_page(
     ):  # fmt: skip
         assert words in page
     assert {path.name for path in (tmp_path / "tables").iterdir()} == {
-        "claims.csv", "statements.csv", "thresholds.csv", "rules.csv", "rows.csv", "ablation.csv", "timed.csv",
-        "timed-verdicts.csv", "paper-drive.csv",
+        "claims.csv", "statements.csv", "thresholds.csv", "rules.csv", "rows.csv", "ablation.csv",
+        "timed.csv", "timed-verdicts.csv", "paper-drive.csv",
     }  # fmt: skip
     claims = pl.read_json(tmp_path / "claims.json")
     judged = {name: made.results[name] for name in ("rows", "paper_drive")}
