@@ -173,6 +173,8 @@ def test_a_run_without_trace_or_device_says_what_is_missing(clockhand: Clockhand
     assert (run.code, "no trace is given" in run.err) == (2, True)
     run = clockhand("filecache", "--break-even")
     assert (run.code, "no device is given" in run.err) == (2, True)
+    run = clockhand("filecache", "some.csv")
+    assert "no device is given, and no capacity" in run.err
     run = clockhand("filecache", "--break-even", "--device", "hdd", "--report", "x.html")
     assert (run.code, "--report and --plots show a trace" in run.err) == (2, True)
 

@@ -54,7 +54,10 @@ def _filecache(
 ) -> None:
     """Put a file cache in front of devices: does it pay, with which admission, after which hit?"""
     if not options["device"]:
-        raise UsageError("no device is given", "add " + option("device") + " NAME")
+        what, remedy = "no device is given", f"add {option('device')} NAME"
+        if traces and options["capacity"] is None:
+            what, remedy = f"{what}, and no capacity", f"{remedy} {option('capacity')} 5%,20%"
+        raise UsageError(what, remedy)
     outputs.check()
     even = break_even_of(options)
     if not traces:
