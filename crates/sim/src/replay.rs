@@ -11,9 +11,8 @@ mod drops;
 mod feed;
 mod groups;
 mod observer;
+mod periods;
 mod recording;
-#[cfg(test)]
-mod tests;
 
 use clockhand_policy::page::{Fault, PagePolicy};
 use clockhand_policy::{Frame, Frames, Memory, Op, PageId, Replaced, Step};
@@ -24,9 +23,11 @@ use crate::chunk::{CHUNK_RECORDS, chunk_done};
 use crate::error::SimError;
 use crate::intervals::Notes;
 
-pub(crate) use admission::{Admission, Everything};
+pub(crate) use admission::Admission;
 pub(crate) use cell::Cell;
 use cell::Seen;
+pub use cell::counts_of_view;
+use chunks::CellChunk;
 pub(crate) use chunks::Runs;
 pub(crate) use counts::word_of;
 pub use counts::{Bits, Counts, ReplayOptions, WriteMiss};
@@ -35,13 +36,14 @@ pub(crate) use feed::{ByAccess, ByExactBits, ByFuture, ByReference, Feed, first_
 pub use observer::GaugeSample;
 use observer::Observer;
 pub(crate) use observer::PageLog;
+use periods::Periods;
 pub use recording::{Listed, ListedKind, WatchedStep};
 
 /// Metadata of pages is prefetched this many records ahead. Fewer gain less, more are forgotten again.
 const LOOK_AHEAD_RECORDS: usize = 32;
 
 /// Records that are replayed in [`groups`] or one by one, as those before them missed often or not.
-const BLOCK_RECORDS: usize = 1 << 12;
+pub const BLOCK_RECORDS: usize = 1 << 12;
 
 struct Replay<P, T, O, A> {
     memory: Memory<P>,
@@ -50,6 +52,8 @@ struct Replay<P, T, O, A> {
     admission: A,
     options: ReplayOptions,
     counted: Counted,
+    /// Whether the next records are better replayed in [`groups`].
+    in_groups: bool,
 }
 
 /// What is counted along the way, as little as possible: [`Counts`] follow from it.
@@ -85,7 +89,7 @@ impl<P: PagePolicy, T: Feed<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
     /// Serves an ordinary fault; says whether it was one.
     #[inline(always)]
     fn replace(&mut self, record: Record) -> bool {
-        if O::OBSERVES || A::REFUSES {
+        if O::OBSERVES || self.admission.refuses() {
             return false;
         }
         let fault = self.fault_of(record);
@@ -175,75 +179,69 @@ impl<P: PagePolicy, T: Feed<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
     }
 
     fn run(&mut self, cell: Cell, notes: &mut Notes<'_, Seen<O, A>>) -> Result<(), SimError> {
-        let (ahead, block_records) = if P::LOOKS_AHEAD {
-            (LOOK_AHEAD_RECORDS, LOOK_AHEAD_RECORDS)
-        } else {
-            (0, BLOCK_RECORDS)
-        };
+        let mut periods = self.memory.policy().period().map(Periods::of);
+        let ahead = if P::LOOKS_AHEAD { LOOK_AHEAD_RECORDS } else { 0 };
         let progress = cell.progress;
-        let mut in_groups = false;
         let mut drops = DropsAhead::of(&cell.runs);
         let mut chunks = cell.chunks::<P>(ahead);
         self.end_content(drops.due());
         while let Some(chunk) = chunks.next(drops.until_next(notes.until_next(CHUNK_RECORDS)))? {
             self.memory.take_more_pages(chunk.pages);
             self.feed.enter(chunk.run_lengths, chunk.next_use);
-            let mut ahead = chunk.ahead.chunks(LOOK_AHEAD_RECORDS);
-            for block in chunk.records.chunks(block_records) {
-                if P::LOOKS_AHEAD {
-                    let soon = ahead.next().unwrap_or_default();
-                    for record in soon {
-                        self.memory.fetch_ahead(PageId(record.page()), prefetch);
-                    }
-                }
-                let misses = self.counted.misses;
-                if Self::GROUPS && in_groups {
-                    self.references_in_groups(block);
-                } else {
-                    block.iter().for_each(|&record| self.reference(record));
-                }
-                in_groups = groups::gain_after(block.len(), self.counted.misses - misses);
+            match &mut periods {
+                None => self.references(chunk.records, chunk.ahead),
+                Some(periods) => self.references_in_periods(&chunk, periods),
             }
             chunk_done(&mut self.memory, progress, chunk.records.len())?;
-            notes.passed(chunk.records, || self.seen());
+            if notes.passed(chunk.records) {
+                notes.note(self.seen());
+            }
             drops.pass(chunk.records.len());
             self.end_content(drops.due());
         }
         Ok(())
     }
 
-    /// As [`Replay::run`], with an end of the period after every `period` references; no record crosses it.
-    fn run_in_periods(
-        &mut self,
-        cell: Cell,
-        period: u64,
-        notes: &mut Notes<'_, Seen<O, A>>,
-    ) -> Result<(), SimError> {
-        let (mut left_in_period, progress) = (period, cell.progress);
-        let mut drops = DropsAhead::of(&cell.runs);
-        let mut chunks = cell.chunks::<P>(0);
-        self.end_content(drops.due());
-        while let Some(chunk) = chunks.next(drops.until_next(notes.until_next(CHUNK_RECORDS)))? {
-            self.memory.take_more_pages(chunk.pages);
-            self.feed.enter(chunk.run_lengths, chunk.next_use);
-            let mut lengths = chunk.run_lengths.into_iter().flat_map(RunLengths::iter);
-            for &record in chunk.records {
-                let misses = self.counted.misses;
-                self.reference(record);
-                let length = lengths.next().map_or(1, u64::from);
-                left_in_period -= length;
-                if left_in_period == 0 {
-                    let by_miss = length == 1 && self.counted.misses > misses;
-                    self.feed.period_ended(&mut self.memory, by_miss);
-                    left_in_period = period;
+    /// Not inlined: the loop is there once, and by itself.
+    #[inline(never)]
+    fn references(&mut self, records: &[Record], ahead: &[Record]) {
+        let block_records = if P::LOOKS_AHEAD { LOOK_AHEAD_RECORDS } else { BLOCK_RECORDS };
+        let mut ahead = ahead.chunks(LOOK_AHEAD_RECORDS);
+        for block in records.chunks(block_records) {
+            if P::LOOKS_AHEAD {
+                let soon = ahead.next().unwrap_or_default();
+                for record in soon {
+                    self.memory.fetch_ahead(PageId(record.page()), prefetch);
                 }
             }
-            chunk_done(&mut self.memory, progress, chunk.records.len())?;
-            notes.passed(chunk.records, || self.seen());
-            drops.pass(chunk.records.len());
-            self.end_content(drops.due());
+            let misses = self.counted.misses;
+            if Self::GROUPS && self.in_groups {
+                self.references_in_groups(block);
+            } else {
+                block.iter().for_each(|&record| self.reference(record));
+            }
+            self.in_groups = groups::gain_after(block.len(), self.counted.misses - misses);
         }
-        Ok(())
+    }
+
+    /// As [`Replay::references`], with the ends of the policy's periods; no record crosses one.
+    fn references_in_periods(&mut self, chunk: &CellChunk<'_>, periods: &mut Periods) {
+        let mut lengths = chunk.run_lengths.into_iter().flat_map(RunLengths::iter);
+        let mut records = chunk.records;
+        while !records.is_empty() {
+            let (count, last_length) = periods.until_end(records.len(), &mut lengths);
+            let (passed, later) = records.split_at(count);
+            records = later;
+            let (Some(length), [before @ .., last]) = (last_length, passed) else {
+                self.references(passed, &[]);
+                continue;
+            };
+            self.references(before, &[]);
+            let misses = self.counted.misses;
+            self.single(*last);
+            let by_miss = length == 1 && self.counted.misses > misses;
+            self.feed.period_ended(&mut self.memory, by_miss);
+        }
     }
 
     /// Shows the pages that are written when the trace ends.
@@ -266,30 +264,38 @@ impl<P: PagePolicy, T: Feed<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
     /// What was counted, at the end of the trace.
     fn seen_at_end(&self) -> Seen<O, A> {
         let dirty = if self.options.flush_at_end { self.memory.dirty_pages() } else { 0 };
-        (self.counts(dirty.into()), self.observer.seen(), self.admission.seen())
+        (self.counts(dirty), self.observer.seen(), self.admission.seen())
     }
 
-    fn counts(&self, flush_writes: u64) -> Counts {
-        let Counted { misses, write_misses, dirty_evictions, write_backs, .. } = self.counted;
-        let Counted { dropped_clean, dropped_dirty, .. } = self.counted;
-        let left = misses - u64::from(self.memory.resident_pages());
-        let evictions = left - dropped_clean - dropped_dirty;
+    fn counts(&self, flush_writes: u32) -> Counts {
+        let [resident, flush_writes] = [self.memory.resident_pages(), flush_writes].map(u64::from);
+        let permission_faults = self.feed.permission_faults();
+        let counts = self.counted.counts(self.options.write_miss, resident);
+        Counts { flush_writes, permission_faults, ..counts }
+    }
+}
+
+impl Counted {
+    /// The counts while `resident` pages are in memory.
+    fn counts(&self, write_miss: WriteMiss, resident: u64) -> Counts {
+        let Counted { misses, write_misses, dirty_evictions, write_backs, .. } = *self;
+        let Counted { bypassed_reads, bypassed_writes, dropped_clean, dropped_dirty, .. } = *self;
+        let evictions = misses - resident - dropped_clean - dropped_dirty;
         Counts {
             read_misses: misses - write_misses,
             write_misses,
-            bypassed_reads: self.counted.bypassed_reads,
-            bypassed_writes: self.counted.bypassed_writes,
-            read_ios: match self.options.write_miss {
+            bypassed_reads,
+            bypassed_writes,
+            read_ios: match write_miss {
                 WriteMiss::Fetch => misses,
                 WriteMiss::Blind => misses - write_misses,
             },
             clean_evictions: evictions - dirty_evictions,
             dirty_evictions,
             write_backs,
-            flush_writes,
             dropped_clean,
             dropped_dirty,
-            permission_faults: self.feed.permission_faults(),
+            ..Counts::default()
         }
     }
 }

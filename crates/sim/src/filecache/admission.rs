@@ -6,7 +6,6 @@ use clockhand_policy::{Frames, Memory, Op, PageId};
 
 use super::history::History;
 use crate::error::SimError;
-use crate::replay::Admission;
 use crate::sketch::Sketch;
 
 /// A rule of admission, as a cell of the grid has it.
@@ -95,7 +94,7 @@ impl SecondTouch {
     }
 }
 
-/// A rule that refuses some. Its references come one by one: a run of them may be refused at first and enter later.
+/// A rule. If it refuses some, its references come one by one: a run of them may be refused at first and enter later.
 pub(crate) enum Selective<'a> {
     Always,
     WriteAround,
@@ -126,22 +125,24 @@ impl<'a> Selective<'a> {
     }
 }
 
-impl Admission for Selective<'_> {
-    const REFUSES: bool = true;
-    const HEARS_MISSES: bool = true;
-    type Seen = ();
-
-    fn seen(&self) {}
-
+impl Selective<'_> {
+    /// False if it admits every block.
     #[inline]
-    fn referenced(&mut self, block: PageId) {
+    pub(super) fn refuses(&self) -> bool {
+        !matches!(self, Selective::Always)
+    }
+
+    /// A reference to a block, before it is known whether the block is in the cache.
+    #[inline]
+    pub(super) fn referenced(&mut self, block: PageId) {
         if let Selective::TinyLfu { sketch, keys } = self {
             sketch.note(keys[block.index()]);
         }
     }
 
+    /// The block is in the cache.
     #[inline]
-    fn hit(&mut self, block: PageId) {
+    pub(super) fn hit(&mut self, block: PageId) {
         if let Selective::SecondTouch { settings, history } = self
             && !settings.forget_on_admit
         {
@@ -149,7 +150,13 @@ impl Admission for Selective<'_> {
         }
     }
 
-    fn admits<P: PagePolicy>(&mut self, block: PageId, op: Op, memory: &Memory<P>) -> bool {
+    /// The block is not in the cache: whether it may enter. Asked once for each miss.
+    pub(super) fn admits<P: PagePolicy>(
+        &mut self,
+        block: PageId,
+        op: Op,
+        memory: &Memory<P>,
+    ) -> bool {
         match self {
             Selective::Always => true,
             Selective::WriteAround => op == Op::Read,

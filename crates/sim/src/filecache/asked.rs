@@ -6,6 +6,7 @@ use clockhand_policy::{Memory, Op, PageId};
 use clockhand_trace::SharedRequests;
 use rustc_hash::FxHashMap;
 
+use super::admission::Selective;
 use crate::intervals::grows;
 use crate::replay::Admission;
 
@@ -69,26 +70,31 @@ impl<'a> Requests<'a> {
     }
 }
 
-/// A rule of admission, and the requests that its misses make.
-pub(super) struct Asking<'a, A> {
-    rule: A,
-    requests: Requests<'a>,
+/// A rule of admission, and the requests that its misses make, if any are counted. One type for all rules, since the loop
+/// is compiled for each.
+pub(super) struct Asking<'a> {
+    rule: Selective<'a>,
+    requests: Option<Requests<'a>>,
     records: usize,
 }
 
-impl<'a, A> Asking<'a, A> {
-    pub(super) fn new(rule: A, requests: Requests<'a>) -> Self {
+impl<'a> Asking<'a> {
+    pub(super) fn new(rule: Selective<'a>, requests: Option<Requests<'a>>) -> Self {
         Asking { rule, requests, records: 0 }
     }
 }
 
-impl<A: Admission> Admission for Asking<'_, A> {
-    const REFUSES: bool = A::REFUSES;
+impl Admission for Asking<'_> {
     const HEARS_MISSES: bool = true;
     type Seen = Asked;
 
+    #[inline]
+    fn refuses(&self) -> bool {
+        self.rule.refuses()
+    }
+
     fn seen(&self) -> Asked {
-        self.requests.asked()
+        self.requests.as_ref().map(Requests::asked).unwrap_or_default()
     }
 
     #[inline]
@@ -109,7 +115,9 @@ impl<A: Admission> Admission for Asking<'_, A> {
 
     #[inline]
     fn missed(&mut self, op: Op, is_admitted: bool) {
-        self.requests.missed(self.records - 1, op, is_admitted);
+        if let Some(requests) = &mut self.requests {
+            requests.missed(self.records - 1, op, is_admitted);
+        }
     }
 }
 

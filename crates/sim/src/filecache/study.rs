@@ -16,7 +16,7 @@ use super::prices::{PricedDevice, Prices};
 use super::{Caching, FileCacheExperiment, FileCacheRow, block_keys};
 use crate::error::SimError;
 use crate::intervals::{Cuts, Noted, Notes, Part, Rows};
-use crate::replay::{Cell, Counts, Everything, ReplayOptions, first_op};
+use crate::replay::{Cell, Counts, ReplayOptions, first_op};
 use crate::stack_distance::{LRU, LruCounts, PASS_REPLAYS};
 use crate::study::{Cells, Study};
 use crate::views::{Views, Wanted, folding_for, read_at, read_with_requests};
@@ -255,7 +255,9 @@ impl<'a> FileCacheStudy<'a> {
                 of_ops[first_op(*record) as usize] += 1;
                 joined[first_op(*record) as usize] += u64::from(goes_on.next() == Some(true));
             }
-            notes.passed(passed, || bypassed(of_ops, joined));
+            if notes.passed(passed) {
+                notes.note(bypassed(of_ops, joined));
+            }
             records = later;
         }
         notes.finish(bypassed(of_ops, joined))
@@ -334,19 +336,12 @@ impl<'a> FileCacheStudy<'a> {
     ) -> Result<Noted<(Counts, Asked)>, SimError> {
         let (policy, cuts) = (&cached.resolved, &at.cuts);
         let requests = shared.map(|shared| Requests::new(shared, self.writes_cost()));
-        if cached.rule == AdmissionRule::Always {
-            let Some(requests) = requests else {
-                let noted = cell.replay_noting(policy, cuts)?;
-                return Ok(noted.map(|counts| (counts, Asked::default())));
-            };
-            return cell.replay_admitting(policy, Asking::new(Everything, requests), cuts);
+        if cached.rule == AdmissionRule::Always && requests.is_none() {
+            let noted = cell.replay_noting(policy, cuts)?;
+            return Ok(noted.map(|counts| (counts, Asked::default())));
         }
         let second_touch = self.experiment.second_touch;
         let rule = Selective::new(cached.rule, second_touch, cell.frames, &at.keys, at.blocks());
-        let Some(requests) = requests else {
-            let noted = cell.replay_admitting(policy, rule, cuts)?;
-            return Ok(noted.map(|(counts, ())| (counts, Asked::default())));
-        };
         cell.replay_admitting(policy, Asking::new(rule, requests), cuts)
     }
 

@@ -174,7 +174,9 @@ impl<'a, C: Grows> Notes<'a, C> {
     pub(crate) fn at(cuts: &'a Cuts) -> Self {
         let mut notes =
             Notes { cuts: &cuts.cuts, references: 0, write_references: 0, noted: Vec::new() };
-        notes.note(C::default);
+        if notes.is_at_cut() {
+            notes.note(C::default());
+        }
         notes
     }
 
@@ -189,34 +191,33 @@ impl<'a, C: Grows> Notes<'a, C> {
         }
     }
 
-    /// Records of one reference each were replayed.
-    pub(crate) fn passed(&mut self, records: &[Record], counts: impl FnOnce() -> C) {
-        self.passed_many(records, writes_among, counts);
+    /// Records of one reference each were replayed. Returns whether counts are [noted](Notes::note) here.
+    #[must_use]
+    pub(crate) fn passed(&mut self, records: &[Record]) -> bool {
+        self.passed_many(records, writes_among)
     }
 
-    /// References were served; `writes` counts those that write. It is no closure, which each replay would have a copy of.
-    pub(crate) fn passed_many<R>(
-        &mut self,
-        references: &[R],
-        writes: fn(&[R]) -> usize,
-        counts: impl FnOnce() -> C,
-    ) {
+    /// As [`Notes::passed`], with what counts those that write. There are no closures here, which each replay would have
+    /// copies of.
+    #[must_use]
+    pub(crate) fn passed_many<R>(&mut self, references: &[R], writes: fn(&[R]) -> usize) -> bool {
         if self.cuts.is_empty() && self.noted.is_empty() {
-            return;
+            return false;
         }
         self.references += references.len() as u64;
         self.write_references += writes(references) as u64;
-        self.note(counts);
+        self.is_at_cut()
     }
 
-    fn note(&mut self, counts: impl FnOnce() -> C) {
-        if let [cut, later @ ..] = self.cuts
-            && cut.reference == self.references
-        {
-            self.cuts = later;
-            let Notes { references, write_references, .. } = *self;
-            self.noted.push(Tally { references, write_references, counts: counts() });
-        }
+    fn is_at_cut(&self) -> bool {
+        self.cuts.first().is_some_and(|cut| cut.reference == self.references)
+    }
+
+    /// Notes the counts at the cut that has been reached.
+    pub(crate) fn note(&mut self, counts: C) {
+        self.cuts = &self.cuts[1..];
+        let Notes { references, write_references, .. } = *self;
+        self.noted.push(Tally { references, write_references, counts });
     }
 
     /// What was noted, with the counts at the end of the trace.

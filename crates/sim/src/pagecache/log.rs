@@ -37,7 +37,20 @@ impl Watch for LoggedPages<'_> {
         self.time_ns = time_ns;
     }
 
+    #[inline]
     fn happened(&mut self, what: Happened) {
+        if !matches!(what, Happened::Hit(_)) {
+            self.moved(what);
+        }
+    }
+
+    fn served<P: PagePolicy>(&mut self, _: &Memory<P>, _: Option<&SwapSlots>) {}
+}
+
+impl LoggedPages<'_> {
+    /// Writes what is read or written; not inlined, since there are many places that it is called from.
+    #[inline(never)]
+    fn moved(&mut self, what: Happened) {
         let (op, page) = match what {
             Happened::Filled(page, Fill::Read) | Happened::Ahead(page) => (Op::Read, page),
             Happened::Evicted(page, true) | Happened::Written(page) => (Op::Write, page),
@@ -49,6 +62,4 @@ impl Watch for LoggedPages<'_> {
         let device = u32::from(self.view.file_pages()[page as usize]);
         self.log.page(op, device, page, self.time_ns);
     }
-
-    fn served<P: PagePolicy>(&mut self, _: &Memory<P>, _: Option<&SwapSlots>) {}
 }

@@ -85,7 +85,9 @@ impl<'a, P: PagePolicy, T: Feed<P>, W: Watch> Replay<'a, P, T, W> {
                 self.reference(start + place, reference);
             }
             chunk_done(&mut self.memory, self.cell.progress, end - start)?;
-            notes.passed_many(references, writes_among, || self.counts_so_far());
+            if notes.passed_many(references, writes_among) {
+                notes.note(self.counts_so_far());
+            }
             start = end;
         }
         Ok(())

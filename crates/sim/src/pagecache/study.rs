@@ -207,14 +207,9 @@ impl PageCacheStudy<'_> {
         let PreparedEvents { trace, view, cuts, .. } = prepared;
         let options = self.experiment.options;
         let cell = EventCell { view, future, frames, options, cuts, progress };
-        let noted = match &self.experiment.io_log {
-            None => cell.replay(&resolved)?,
-            Some(path) => {
-                let (noted, logged) = cell.watched(&resolved, LoggedPages::create(path, view)?)?;
-                logged.finish()?;
-                noted
-            }
-        };
+        let log = self.experiment.io_log.as_ref().map(|path| LoggedPages::create(path, view));
+        let (noted, log) = cell.watched(&resolved, log.transpose()?)?;
+        log.map_or(Ok(()), LoggedPages::finish)?;
         let row = |part: &Part<'_>, counts: &PageCacheCounts| {
             self.row(view, frames, &policy, resolved.to_string(), (part, counts))
         };

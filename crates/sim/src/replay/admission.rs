@@ -7,12 +7,16 @@ use crate::intervals::Grows;
 
 /// What decides on admission to a memory.
 pub(crate) trait Admission {
-    /// False if it admits every page.
-    const REFUSES: bool;
     /// True if it needs every reference and every miss, one by one.
     const HEARS_MISSES: bool;
     /// What it counts.
     type Seen: Grows;
+
+    /// False if it admits every page.
+    #[inline]
+    fn refuses(&self) -> bool {
+        false
+    }
 
     /// What it has counted.
     fn seen(&self) -> Self::Seen;
@@ -34,7 +38,6 @@ pub(crate) trait Admission {
 pub(crate) struct Everything;
 
 impl Admission for Everything {
-    const REFUSES: bool = false;
     const HEARS_MISSES: bool = false;
     type Seen = ();
 

@@ -3,14 +3,15 @@
 use std::num::NonZeroU64;
 
 use clockhand_policy::Memory;
-use clockhand_policy::catalog::{ResolvedPolicy, Size, Visitor};
+use clockhand_policy::catalog::{Kind, ResolvedPolicy, Size, Visitor};
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline, PagePolicy};
+use clockhand_trace::PageView;
 use clockhand_trace::progress::Progress;
 
 use super::admission::{Admission, Everything};
 use super::chunks::{CellChunks, Runs};
 use super::counts::{Bits, Counts, ReplayOptions};
-use super::feed::{ByAccess, ByExactBits, ByFuture, ByMappedBits, ByReference, BySensedBits, Feed};
+use super::feed::{ByAccess, ByBits, ByExactBits, ByFuture, ByReference, Feed};
 use super::observer::{Observed, Observer, PageLog, Unobserved};
 use super::recording::Recording;
 use super::{Counted, Replay};
@@ -67,7 +68,7 @@ impl Cell<'_> {
         admission: A,
         cuts: &Cuts,
     ) -> Result<Noted<(Counts, A::Seen)>, SimError> {
-        let sees_all = !A::REFUSES || self.runs.are_single_references();
+        let sees_all = !admission.refuses() || self.runs.are_single_references();
         assert!(sees_all, "an admission that refuses sees every reference");
         assert_eq!(self.options.bits, Bits::Exact, "an admission comes with exact bits");
         let (noted, Unobserved) = self.replay_by(policy, Unobserved, admission, cuts)?;
@@ -119,6 +120,28 @@ impl Cell<'_> {
     }
 }
 
+/// Counts of a view under a policy, by the loop of most runs or by the one that observes.
+///
+/// # Errors
+///
+/// A policy of the user's own failed, or the trace is on disk and cannot be read.
+pub fn counts_of_view(
+    view: &PageView,
+    policy: &ResolvedPolicy,
+    frames: u32,
+    is_observed: bool,
+) -> Result<Counts, SimError> {
+    let (options, progress) = (ReplayOptions::default(), Progress::default());
+    let future = NextUse::of(view, &progress)?;
+    let next_use = (policy.entry().kind == Kind::Offline).then_some(&future);
+    let cell = Cell { runs: view.into(), next_use, frames, options, progress: &progress };
+    if !is_observed {
+        return cell.replay(policy);
+    }
+    let (noted, _) = cell.replay_observed(policy, None, None, Cuts::NONE)?;
+    Ok(noted.into_whole().0)
+}
+
 struct CellVisitor<'a, O, A> {
     cell: Cell<'a>,
     size: Size,
@@ -133,12 +156,10 @@ impl<O: Observer, A: Admission> CellVisitor<'_, O, A> {
         let memory = Memory::new(size.frames, size.pages, policy);
         let counted = Counted::default();
         let options = cell.options;
-        let mut replay = Replay { memory, feed, observer, admission, options, counted };
+        let in_groups = false;
+        let mut replay = Replay { memory, feed, observer, admission, options, counted, in_groups };
         let mut notes = Notes::at(cuts);
-        match replay.memory.policy().period() {
-            None => replay.run(cell, &mut notes)?,
-            Some(period) => replay.run_in_periods(cell, period.get(), &mut notes)?,
-        }
+        replay.run(cell, &mut notes)?;
         replay.show_flush();
         Ok((notes.finish(replay.seen_at_end()), replay.observer))
     }
@@ -153,9 +174,8 @@ impl<O: Observer, A: Admission> Visitor for CellVisitor<'_, O, A> {
             return self.run(policy, ByExactBits);
         }
         match self.cell.options.bits {
-            Bits::Exact => self.run(policy, ByExactBits),
-            Bits::Mapped => self.run(policy, ByMappedBits::default()),
-            Bits::Sensed => self.run(policy, BySensedBits::default()),
+            Bits::Exact if !O::OBSERVES => self.run(policy, ByExactBits),
+            bits => self.run(policy, ByBits::new(bits)),
         }
     }
 

@@ -4,6 +4,7 @@ use clockhand_policy::page::{AccessDriven, BitDriven, Offline, PagePolicy};
 use clockhand_policy::{Frame, Memory, Op};
 use clockhand_trace::{Record, RunLengths};
 
+use super::counts::Bits;
 use crate::next_use::NEVER;
 
 /// How a kind of policy learns of references.
@@ -53,6 +54,23 @@ pub(super) struct ByMappedBits {
 pub(super) struct BySensedBits {
     period_has_ended: bool,
 }
+/// As any of these, told while it runs: for replays whose speed matters less than one loop more per policy.
+pub(super) enum ByBits {
+    Exact(ByExactBits),
+    Mapped(ByMappedBits),
+    Sensed(BySensedBits),
+}
+
+impl ByBits {
+    pub(super) fn new(bits: Bits) -> Self {
+        match bits {
+            Bits::Exact => ByBits::Exact(ByExactBits),
+            Bits::Mapped => ByBits::Mapped(ByMappedBits::default()),
+            Bits::Sensed => ByBits::Sensed(BySensedBits::default()),
+        }
+    }
+}
+
 pub(crate) struct ByAccess;
 /// As [`ByAccess`], for policies that count references.
 pub(crate) struct ByReference {
@@ -106,10 +124,6 @@ impl<P: BitDriven> Feed<P> for ByMappedBits {
         memory.hit_mapped(first_op(record), frame);
         self.write_later(memory, record, frame);
     }
-
-    fn permission_faults(&self) -> u64 {
-        self.permission_faults
-    }
 }
 
 impl ByMappedBits {
@@ -151,6 +165,40 @@ impl<P: BitDriven> Feed<P> for BySensedBits {
         match by_miss {
             true => memory.tick(),
             false => self.period_has_ended = true,
+        }
+    }
+}
+
+impl<P: BitDriven> Feed<P> for ByBits {
+    #[inline]
+    fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        match self {
+            ByBits::Exact(bits) => bits.hit(memory, record, frame),
+            ByBits::Mapped(bits) => bits.hit(memory, record, frame),
+            ByBits::Sensed(bits) => bits.hit(memory, record, frame),
+        }
+    }
+
+    #[inline]
+    fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
+        match self {
+            ByBits::Exact(bits) => bits.rest(memory, record, frame),
+            ByBits::Mapped(bits) => bits.rest(memory, record, frame),
+            ByBits::Sensed(bits) => bits.rest(memory, record, frame),
+        }
+    }
+
+    fn period_ended(&mut self, memory: &mut Memory<P>, by_miss: bool) {
+        match self {
+            ByBits::Sensed(bits) => bits.period_ended(memory, by_miss),
+            ByBits::Exact(_) | ByBits::Mapped(_) => memory.tick(),
+        }
+    }
+
+    fn permission_faults(&self) -> u64 {
+        match self {
+            ByBits::Mapped(ByMappedBits { permission_faults }) => *permission_faults,
+            ByBits::Exact(_) | ByBits::Sensed(_) => 0,
         }
     }
 }

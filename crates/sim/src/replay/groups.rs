@@ -51,7 +51,7 @@ impl<P: PagePolicy, T: Feed<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
             by_outcome!(outcome, self.group(group);
                 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
         }
-        rest.iter().for_each(|&record| self.unexpected(record));
+        rest.iter().for_each(|&record| self.single(record));
     }
 
     /// Which pages of a group are not in memory.
@@ -78,7 +78,7 @@ impl<P: PagePolicy, T: Feed<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
         match self.memory.find(PageId(record.page())) {
             Some(frame) if !a_miss => self.feed.hit(&mut self.memory, record, frame),
             None if a_miss => self.miss(record),
-            _ => self.unexpected(record),
+            _ => self.single(record),
         }
     }
 
@@ -90,9 +90,10 @@ impl<P: PagePolicy, T: Feed<P>, O: Observer, A: Admission> Replay<P, T, O, A> {
         }
     }
 
+    /// As [`Replay::reference`], where it is rare and by itself.
     #[cold]
     #[inline(never)]
-    fn unexpected(&mut self, record: Record) {
+    pub(super) fn single(&mut self, record: Record) {
         self.reference(record);
     }
 }

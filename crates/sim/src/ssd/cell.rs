@@ -200,7 +200,9 @@ impl<B: WriteBuffer, O: Observer> CountedRun<'_, B, O> {
                 }
             }
             progress.add_done(ranges.len() as u64);
-            notes.passed_many(ranges, |_| 0, || self.counts());
+            if notes.passed_many(ranges, |_| 0) {
+                notes.note(self.counts());
+            }
             begin += most;
         }
         commands.try_for_each(|(_, command)| self.command(command, progress))

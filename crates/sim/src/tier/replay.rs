@@ -145,7 +145,9 @@ impl TierReplay<'_> {
                 }
             }
             chunk_done(&mut policy, self.progress, chunk.records.len())?;
-            notes.passed(chunk.records, || W::counts(&mut tiers));
+            if notes.passed(chunk.records) {
+                notes.note(W::counts(&mut tiers));
+            }
         }
         let noted = notes.finish(W::counts(&mut tiers));
         Ok((tiers, noted))

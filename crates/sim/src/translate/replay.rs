@@ -101,7 +101,9 @@ impl<'a> Replay<'a> {
                 }
             }
             chunk_done(&mut paging.memory, self.progress, chunk.len())?;
-            notes.passed(chunk, || counts_of(paging));
+            if notes.passed(chunk) {
+                notes.note(counts_of(paging));
+            }
         }
         Ok(notes)
     }

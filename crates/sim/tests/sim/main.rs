@@ -19,6 +19,7 @@ mod memory_use;
 mod observation;
 mod pagecache;
 mod real_traces;
+mod replay;
 mod reserve;
 mod rows;
 mod sampled;

@@ -9,7 +9,7 @@ use clockhand_trace::progress::Progress;
 use super::Replay;
 use super::clock::Clock;
 use super::feed::{ByAccess, ByBits, ByFuture, Feed};
-use super::watch::{Unwatched, Watch};
+use super::watch::Watch;
 use crate::error::SimError;
 use crate::intervals::{Cuts, Noted};
 use crate::pagecache::counts::PageCacheCounts;
@@ -32,16 +32,8 @@ pub(in crate::pagecache) struct EventCell<'a> {
 }
 
 impl EventCell<'_> {
-    /// Replays the trace under `policy`.
-    pub(in crate::pagecache) fn replay(
-        self,
-        policy: &ResolvedPolicy,
-    ) -> Result<Noted<PageCacheCounts>, SimError> {
-        self.watched(policy, Unwatched).map(|(noted, Unwatched)| noted)
-    }
-
-    /// As [`EventCell::replay`], and shows every step. More frames than pages change nothing, so that a cell costs no more memory
-    /// than its pages.
+    /// Replays the trace under `policy`, and shows every step. More frames than pages change nothing, so that a cell costs no
+    /// more memory than its pages.
     pub(in crate::pagecache) fn watched<W: Watch>(
         self,
         policy: &ResolvedPolicy,

@@ -28,7 +28,7 @@ pub(in crate::pagecache) enum Happened {
     Written(u32),
 }
 
-/// Observes a replay; the loop is compiled for each observer, so that not observing costs nothing.
+/// Observes a replay. The loop is compiled for each observer; `None` of one observes nothing.
 pub(in crate::pagecache) trait Watch {
     /// What follows happens at this time, if the trace has times.
     #[inline]
@@ -40,11 +40,25 @@ pub(in crate::pagecache) trait Watch {
     fn served<P: PagePolicy>(&mut self, memory: &Memory<P>, slots: Option<&SwapSlots>);
 }
 
-pub(super) struct Unwatched;
+impl<W: Watch> Watch for Option<W> {
+    #[inline]
+    fn at(&mut self, time_ns: Option<u64>) {
+        if let Some(watch) = self {
+            watch.at(time_ns);
+        }
+    }
 
-impl Watch for Unwatched {
     #[inline]
-    fn happened(&mut self, _: Happened) {}
+    fn happened(&mut self, what: Happened) {
+        if let Some(watch) = self {
+            watch.happened(what);
+        }
+    }
+
     #[inline]
-    fn served<P: PagePolicy>(&mut self, _: &Memory<P>, _: Option<&SwapSlots>) {}
+    fn served<P: PagePolicy>(&mut self, memory: &Memory<P>, slots: Option<&SwapSlots>) {
+        if let Some(watch) = self {
+            watch.served(memory, slots);
+        }
+    }
 }

@@ -1,13 +1,12 @@
-use clockhand_policy::Ratio;
-use clockhand_policy::catalog::{CATALOG, Kind, PolicySpec, ResolvedPolicy};
-use clockhand_trace::{Folding, Numbering, PageView, PageViewBuilder, Request};
+//! Replays of views as they are made inside: folded or not, numbered in other orders, in groups.
 
 use std::num::NonZeroU64;
 
-use super::*;
-use crate::intervals::Cuts;
-use crate::next_use::NextUse;
-use clockhand_trace::progress::Progress;
+use clockhand_policy::Ratio;
+use clockhand_policy::catalog::{CATALOG, Kind, PolicySpec};
+use clockhand_sim::Counts;
+use clockhand_sim::inside::{BLOCK_RECORDS, counts_of_view};
+use clockhand_trace::{Folding, Numbering, PageView, PageViewBuilder, Request};
 
 const PAGE_BYTES: u64 = 4096;
 
@@ -25,23 +24,10 @@ fn numbered_view(pages: &[(u64, bool)], folding: Folding, numbering: Numbering) 
     builder.finish().expect("few pages")
 }
 
-fn replay(policy: &str, frames: u32, view: &PageView) -> Counts {
-    with_cell(policy, frames, view, |cell, policy| cell.replay(policy).expect("not interrupted"))
-}
-
-fn with_cell(
-    policy: &str,
-    frames: u32,
-    view: &PageView,
-    replay: impl FnOnce(Cell, &ResolvedPolicy) -> Counts,
-) -> Counts {
+fn replay(policy: &str, frames: u32, view: &PageView, is_observed: bool) -> Counts {
     let spec = PolicySpec::parse(policy).expect("a policy of the catalog");
     let policy = spec.resolve(frames, Ratio::whole(8)).expect("the defaults fit");
-    let (options, progress) = (ReplayOptions::default(), Progress::default());
-    let future = NextUse::of(view, &progress).expect("few records");
-    let next_use = (policy.entry().kind == Kind::Offline).then_some(&future);
-    let cell = Cell { runs: view.into(), next_use, frames, options, progress: &progress };
-    replay(cell, &policy)
+    counts_of_view(view, &policy, frames, is_observed).expect("nothing fails")
 }
 
 /// Runs of up to four references to pages near a moving centre.
@@ -62,7 +48,7 @@ fn a_policy_that_counts_references_is_told_of_each_one_in_a_run() {
     let reads = |pages: &[u64]| pages.iter().map(|&page| (page, false)).collect::<Vec<_>>();
     // Page 2 has three references and page 1 two: 1 leaves for 3, and 2 is still there at the end.
     let view = view(&reads(&[1, 2, 2, 2, 1, 3, 2]), Folding::Runs);
-    assert_eq!(replay("lfu", 2, &view).read_misses, 3);
+    assert_eq!(replay("lfu", 2, &view, false).read_misses, 3);
 }
 
 #[test]
@@ -75,7 +61,8 @@ fn folding_runs_changes_no_count() {
     for entry in CATALOG.iter().filter(|entry| entry.kind != Kind::Offline) {
         let name = entry.description.name;
         for frames in [1, 2, 5, 9, 20] {
-            let (left, right) = (replay(name, frames, &folded), replay(name, frames, &unfolded));
+            let of = |view| replay(name, frames, view, false);
+            let (left, right) = (of(&folded), of(&unfolded));
             assert_eq!(left, right, "{name}, {frames} frames");
         }
     }
@@ -92,8 +79,8 @@ fn numbering_pages_by_first_touch_changes_no_count() {
     for entry in CATALOG {
         let name = entry.description.name;
         for frames in [1, 2, 5, 9, 20] {
-            let (left, right) =
-                (replay(name, frames, &by_address), replay(name, frames, &by_first_touch));
+            let of = |view| replay(name, frames, view, false);
+            let (left, right) = (of(&by_address), of(&by_first_touch));
             assert_eq!(left, right, "{name}, {frames} frames");
         }
     }
@@ -113,14 +100,9 @@ fn records_in_groups_count_as_records_one_by_one_do() {
     for entry in CATALOG.iter().filter(|entry| entry.kind == Kind::BitDriven) {
         let name = entry.description.name;
         for frames in [1, 6, 32] {
-            let observed = with_cell(name, frames, &view, |cell, policy| {
-                cell.replay_observed(policy, None, None, Cuts::NONE)
-                    .expect("not interrupted")
-                    .0
-                    .into_whole()
-                    .0
-            });
-            assert_eq!(replay(name, frames, &view), observed, "{name}, {frames} frames");
+            let [observed, counted] =
+                [true, false].map(|is_observed| replay(name, frames, &view, is_observed));
+            assert_eq!(counted, observed, "{name}, {frames} frames");
         }
     }
 }
