@@ -42,7 +42,7 @@ pub use recording::{Listed, ListedKind, WatchedStep};
 /// Metadata of pages is prefetched this many records ahead. Fewer gain less, more are forgotten again.
 const LOOK_AHEAD_RECORDS: usize = 32;
 
-/// Records that are replayed in [`groups`] or one by one, as those before them missed often or not.
+/// Records that are replayed in groups or one by one, as those before them missed often or not.
 pub const BLOCK_RECORDS: usize = 1 << 12;
 
 struct Replay<P, T, O, A> {
