@@ -120,8 +120,8 @@ def test_what_exists_is_refused_unless_told(clockhand: Clockhand, tmp_path: Path
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        ([], "give either a path"),
-        ([".", "--memory"], "give either a path"),
+        ([], "give a path, or --memory"),
+        ([".", "--memory"], "give a path, or --memory"),
         ([".", "--file-size", "1MiB"], "--file-size is too small"),
         ([".", "--file-size", "x"], "--file-size 'x' is not a size"),
         ([".", "--operations", "0"], "--operations 0 is out of range"),

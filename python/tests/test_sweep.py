@@ -249,7 +249,7 @@ def test_a_part_from_before_there_was_a_reserve_counts_as_without_one(experiment
 
 @pytest.mark.parametrize(
     ("reserve", "words"),
-    [("-1", "out of range"), ("[0, 4294967296]", "out of range"), ("'1'", "wrong kind"),
+    [("-1", "out of range"), ("[0, 4294967296]", "out of range"), ("'1'", "is not a whole number"),
      ("64", "reserve 64 leaves no frame to the policies in the smallest cell")],
 )  # fmt: skip
 def test_a_reserve_that_makes_no_sense_is_refused_with_the_file(

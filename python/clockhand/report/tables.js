@@ -82,7 +82,8 @@ function connectTable(table, moreRows) {
   show();
 }
 
-/* A table out of sight is not laid out: it is measured when it comes near the window. Resolves when all were looked at. */
+/* A table out of sight is not laid out: it is measured when it comes near the window. Resolves when all were looked at,
+   or nobody looks. */
 function whenNear(scrollers, measure) {
   return new Promise((resume) => {
     const observer = new IntersectionObserver((entries) => {
@@ -92,7 +93,7 @@ function whenNear(scrollers, measure) {
       resume();
     }, { rootMargin: "100% 0px" });
     for (const scroller of scrollers) observer.observe(scroller);
-    if (scrollers.length === 0 || document.hidden) resume();
+    setTimeout(resume, 200); /* A page in the background is not looked at. */
   });
 }
 

@@ -123,6 +123,11 @@ def _single(option: Option, value: object, beside: Callable[[str], str]) -> obje
 def _of_type(option: Option, value: object, types: Types) -> object:
     """A value, if it is of one of these types; true and false are no numbers."""
     if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+        if option.kind == "whole":
+            raise UsageError(
+                f"{option.key} = {value!r} is not a whole number",
+                f"give one from {option.least} to {option.most}",
+            )
         raise UsageError(f"{option.key}: {value!r} is of the wrong kind", "see docs/sweeps.md")
     return value
 
