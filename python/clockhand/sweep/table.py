@@ -18,7 +18,7 @@ MOST_COMBINATIONS = 100_000
 
 Types = tuple[type, ...]
 VALUES: Types = (str, int, float)
-SINGLE: dict[str, Types] = {"flag": (bool,), "whole": (int,), "word": (str,), "device": (str,)}
+SINGLE: dict[str, Types] = {"flag": (bool,), "word": (str,), "device": (str,)}
 """The types of values, by the kind of option; others take texts and numbers."""
 
 
@@ -111,23 +111,25 @@ def _single(option: Option, value: object, beside: Callable[[str], str]) -> obje
         raise UsageError(f"{option.key} = {value!r} is not true or false", "correct it")
     if option.name == "page_size":
         return str(_engine.parse_page_bytes(str(_of_type(option, value, (str, int)))))
+    if option.kind == "whole":
+        return _whole(option, value)
     _of_type(option, value, SINGLE.get(option.kind, VALUES))
-    if option.kind == "whole" and not option.least <= int(str(value)) <= option.most:
-        raise UsageError(
-            f"{option.key} = {value} is out of range",
-            f"give one from {option.least} to {option.most}",
-        )
     return _file(value, beside) if option.kind == "device" else value
+
+
+def _whole(option: Option, value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        problem = f"{value!r} is not a whole number"
+    elif not option.least <= value <= option.most:
+        problem = f"{value} is out of range"
+    else:
+        return value
+    raise UsageError(f"{option.key} = {problem}", f"give one from {option.least} to {option.most}")
 
 
 def _of_type(option: Option, value: object, types: Types) -> object:
     """A value, if it is of one of these types; true and false are no numbers."""
     if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
-        if option.kind == "whole":
-            raise UsageError(
-                f"{option.key} = {value!r} is not a whole number",
-                f"give one from {option.least} to {option.most}",
-            )
         raise UsageError(f"{option.key}: {value!r} is of the wrong kind", "see docs/sweeps.md")
     return value
 
