@@ -165,7 +165,7 @@ fn dftl_case(shape: impl Strategy<Value = Shape>) -> impl Strategy<Value = Case>
 }
 
 /// The rules of a page-mapped twin.
-fn flash_rules(Case { geometry, options }: &Case) -> FlashRules {
+pub(crate) fn flash_rules(geometry: &Geometry, options: &FtlOptions) -> FlashRules {
     let classes = match options.mapping.separation() {
         Separation::Off => FlashClasses::Off,
         Separation::Stream(streams) => FlashClasses::Streams(streams.into()),
@@ -204,7 +204,7 @@ proptest! {
     ) {
         let Mapping::Dftl(dftl) = case.options.mapping else { unreachable!() };
         let mut twin = DftlTwin::new(DftlRules {
-            data: flash_rules(&case),
+            data: flash_rules(&case.geometry, &case.options),
             entries_per_page: 4096 / dftl.entry_bytes,
             cmt_entries: dftl.cmt_entries as usize,
             is_segmented: dftl.cmt_policy == CachePolicy::SegmentedLru,
@@ -327,7 +327,7 @@ proptest! {
     #[test]
     fn pages_are_kept_apart_and_folded_as_the_twin_does(case in apart_case(), requests in requests()) {
         let logical_pages = case.options.logical_pages;
-        let mut twin = FlashTwin::new(flash_rules(&case));
+        let mut twin = FlashTwin::new(flash_rules(&case.geometry, &case.options));
         let mut ftl = Ftl::new(case.geometry, case.options.clone()).unwrap();
         for (step, (page, what, stream)) in requests.into_iter().enumerate() {
             let page = page % logical_pages;

@@ -1,11 +1,12 @@
 //! The flash translation layer against its slow twin, event by event, with every option; and its invariants after every step.
 
+use crate::flash_mappings::flash_rules;
 use crate::journal::Journal;
 use clockhand_device::flash::{
     Allocation, Counters, Frontiers, Ftl, FtlOptions, Geometry, LogicalPage, MinimumFree,
     VictimRule,
 };
-use clockhand_twins::{FlashClasses, FlashRules, FlashTwin};
+use clockhand_twins::FlashTwin;
 use proptest::prelude::*;
 
 /// A tiny drive with some options.
@@ -57,23 +58,8 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-fn twin(case: &Case) -> FlashTwin {
-    let Case { geometry, options } = case;
-    FlashTwin::new(FlashRules {
-        dies: geometry.dies() as usize,
-        blocks_per_die: geometry.blocks_per_plane as usize,
-        pages_per_block: geometry.pages_per_block as usize,
-        logical_pages: options.logical_pages,
-        victim: options.victim.to_string(),
-        separate: options.frontiers == Frontiers::Separate,
-        minimum_free: options.minimum_free.blocks(geometry.blocks_per_plane) as usize,
-        wear_limit: options.wear_limit,
-        wear_levelling: options.wear_levelling,
-        endurance: options.endurance_erases,
-        seed: options.seed,
-        classes: FlashClasses::Off,
-        slc: None,
-    })
+fn twin(Case { geometry, options }: &Case) -> FlashTwin {
+    FlashTwin::new(flash_rules(geometry, options))
 }
 
 fn erase_counts(twin: &FlashTwin) -> Vec<(u32, u32)> {
