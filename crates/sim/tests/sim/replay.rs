@@ -51,6 +51,14 @@ fn a_policy_that_counts_references_is_told_of_each_one_in_a_run() {
     assert_eq!(replay("lfu", 2, &view, false).read_misses, 3);
 }
 
+/// A policy counts the same on both views, at several sizes.
+fn assert_same_counts(name: &str, left: &PageView, right: &PageView) {
+    for frames in [1, 2, 5, 9, 20] {
+        let [left, right] = [left, right].map(|view| replay(name, frames, view, false));
+        assert_eq!(left, right, "{name}, {frames} frames");
+    }
+}
+
 #[test]
 fn folding_runs_changes_no_count() {
     let references = references_in_runs();
@@ -59,12 +67,7 @@ fn folding_runs_changes_no_count() {
     let [folded, unfolded] = [runs, Folding::None].map(|folding| view(&references, folding));
     assert!(folded.records().len() < unfolded.records().len(), "there are runs");
     for entry in CATALOG.iter().filter(|entry| entry.kind != Kind::Offline) {
-        let name = entry.description.name;
-        for frames in [1, 2, 5, 9, 20] {
-            let of = |view| replay(name, frames, view, false);
-            let (left, right) = (of(&folded), of(&unfolded));
-            assert_eq!(left, right, "{name}, {frames} frames");
-        }
+        assert_same_counts(entry.description.name, &folded, &unfolded);
     }
 }
 
@@ -77,12 +80,7 @@ fn numbering_pages_by_first_touch_changes_no_count() {
         .map(|numbering| numbered_view(&references, Folding::None, numbering));
     assert_ne!(by_address.records(), by_first_touch.records());
     for entry in CATALOG {
-        let name = entry.description.name;
-        for frames in [1, 2, 5, 9, 20] {
-            let of = |view| replay(name, frames, view, false);
-            let (left, right) = (of(&by_address), of(&by_first_touch));
-            assert_eq!(left, right, "{name}, {frames} frames");
-        }
+        assert_same_counts(entry.description.name, &by_address, &by_first_touch);
     }
 }
 
