@@ -23,7 +23,7 @@ from clockhand.reproduce.measures.cflru import (
 )
 from clockhand.reproduce.measures.clock_dnv import OURS, per_run
 from clockhand.reproduce.measures.compared import BANDS, Compared, in_band
-from clockhand.reproduce.measures.scm import best_pages
+from clockhand.reproduce.measures.page_sizes import best_pages
 from clockhand.study.policies import BASELINE, name_of
 from clockhand.study.records import Fields, Record
 
