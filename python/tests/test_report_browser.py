@@ -8,13 +8,12 @@ import gzip
 import http.server
 import itertools
 import json
-import os
 import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import polars as pl
 import pytest
@@ -24,6 +23,7 @@ from clockhand.report import write_report
 from clockhand.report.appearance import DARK
 from clockhand.studies.programs.report import render, render_comparison
 from conftest import scattered_pages
+from opened import unavailable
 from programs_example import AGREEING, compared, courses, facts, rows_of, sampled, statistics
 from report_example import example_facts, example_rows
 
@@ -40,12 +40,6 @@ FLAGS = (
     "--disable-sync",
 )
 Open = Callable[..., Any]
-
-
-def unavailable(reason: str) -> NoReturn:
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason)
-    pytest.skip(reason)
 
 
 @pytest.fixture(scope="module")

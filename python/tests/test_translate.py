@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from conftest import (
     os_course,
     run_each,
 )
+from opened import opened_page
 
 CONTRACT = [
     "trace", "page_bytes", "tlb_entries", "frames", "references", "tlb_hits", "tlb_misses",
@@ -208,17 +208,7 @@ def test_table_report_and_plots_through_the_executable(
     for words in ("TLB hit rate and entries", "Access time, storage as fast as memory",
                   "second chance", "All rows"):  # fmt: skip
         assert words in page
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("chromium is not here: the report was not opened")
-    command = [
-        chromium, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
-        f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=60000", "--dump-dom",
-        (tmp_path / "report.html").as_uri(),
-    ]  # fmt: skip
-    opened = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert 'data-figures="drawn"' in opened.stdout and 'role="alert"' not in opened.stdout
-    assert "CONSOLE" not in opened.stderr, opened.stderr
+    opened_page(tmp_path / "report.html")
 
 
 WRONG_USAGE = 2
