@@ -194,17 +194,20 @@ def reserves() -> list[str]:
 
 
 def swap_times() -> list[str]:
-    """Return how much longer gcc took than under plain Linux, in medians of its runs."""
+    """Return how much longer gcc took than under plain Linux in the same turn: median and ends."""
     rows = pl.DataFrame(rows_of(RESULTS / "cflru/swap-time.csv"), infer_schema_length=None)
-    of = ["memory", "kernel"]
-    medians = rows.group_by(of, maintain_order=True).agg(pl.col("seconds").median())
+    wide = rows.pivot("kernel", index=["memory", "run"], values="seconds")
+    kernels = [name for name in wide.columns[2:] if name != "plain"]
     body = []
-    for memory, cells in medians.group_by("memory", maintain_order=True):
-        seconds = dict(cells.select("kernel", "seconds").iter_rows())
-        plain = seconds.pop("plain")
-        told = (f"{100 * (it / plain - 1):+.1f} %" for it in seconds.values())
-        body.append([str(memory[0]).replace("MiB", " MiB"), f"{plain:.1f} s", *told])
-    return markdown(["memory", "plain", *seconds], body)
+    for (memory,), runs in wide.group_by("memory", maintain_order=True):
+        told = []
+        for kernel in kernels:
+            changes = 100 * (runs[kernel] / runs["plain"] - 1)
+            least, most = changes.min(), changes.max()
+            told.append(f"{changes.median():+.1f} % ({least:+.1f} to {most:+.1f})")
+        plain = f"{runs['plain'].median():.1f} s"
+        body.append([str(memory).replace("MiB", " MiB"), str(runs.height), plain, *told])
+    return markdown(["memory", "runs", "plain", *kernels], body)
 
 
 def mobile() -> list[str]:

@@ -5,6 +5,7 @@
 The swap half of Figure 7, in time: the applications of section 6 (`traces/timelines/capture.py`)
 run with their memory on emulated NAND (`run --emulate cflru-nand`), the kernels in turns. Their
 files are the machine's own. A program whose memory is not short writes no page, and says nothing.
+Each call adds a run of every kernel to the table of this machine: one on a quiet machine is short.
 """
 
 import datetime
@@ -32,7 +33,14 @@ PROGRAMS = ("gcc",)
 """Of section 6 those whose own memory is short with as much as this."""
 
 MEMORY = ("6MiB",)
-RUNS = 2
+
+
+def kept(machine_line: str) -> list[dict[str, object]]:
+    """Return the runs that the table has of this machine."""
+    text = TABLE.read_text(encoding="utf-8") if TABLE.exists() else ""
+    if machine_line not in text.splitlines():
+        return []
+    return pl.read_csv(TABLE, comment_prefix="#").to_dicts()
 
 
 def main() -> None:
@@ -40,32 +48,33 @@ def main() -> None:
     sys.path.append(str(ROOT / "traces/timelines"))
     from capture import timelines  # type: ignore[import-not-found]
 
+    machine_line = f"# machine: {machine()}"
+    rows = kept(machine_line)
+    run = 1 + max((int(str(row["run"])) for row in rows), default=0)
     sessions = {session.name: session for session in timelines()}
-    rows = []
     for name in PROGRAMS:
         with tempfile.TemporaryDirectory(prefix=f"swap-time-{name}-") as folder:
             sessions[name].prepare(Path(folder))
             command = ["sh", "-e", "-c", f"cd {folder}; {sessions[name].script}"]
             for memory in MEMORY:
-                for run in range(1, RUNS + 1):
-                    for kernel, (policy, ahead) in KERNELS.items():
-                        made = clockhand.run(
-                            command, policy=policy, memory=memory, read_ahead=ahead or None,
-                            emulate="cflru-nand", simulate=False,
-                        )  # fmt: skip
-                        counts = made.rows.select(pl.col("pages_read", "pages_written").sum())
-                        seconds = made.facts["seconds"]
-                        row = {"program": name, "memory": memory, "run": run, "kernel": kernel}
-                        rows.append({**row, **counts.row(0, named=True), "seconds": seconds})
-                        print(rows[-1], flush=True)
+                for kernel, (policy, ahead) in KERNELS.items():
+                    made = clockhand.run(
+                        command, policy=policy, memory=memory, read_ahead=ahead or None,
+                        emulate="cflru-nand", simulate=False,
+                    )  # fmt: skip
+                    counts = made.rows.select(pl.col("pages_read", "pages_written").sum())
+                    seconds = made.facts["seconds"]
+                    row = {"program": name, "memory": memory, "run": run, "kernel": kernel}
+                    rows.append({**row, **counts.row(0, named=True), "seconds": seconds})
+                    print(rows[-1], flush=True)
     head = [
-        "command: .venv/bin/python experiments/swap_time.py",
-        f"date: {datetime.datetime.now(datetime.UTC).date()}",
-        f"version: {_engine.__version__}, numbers {_engine.NUMBERS_VERSION}",
-        f"machine: {machine()}",
+        "# command: .venv/bin/python experiments/swap_time.py",
+        f"# date: {datetime.datetime.now(datetime.UTC).date()}",
+        f"# version: {_engine.__version__}, numbers {_engine.NUMBERS_VERSION}",
+        machine_line,
     ]
-    comment = "".join(f"# {line}\n" for line in head)
-    TABLE.write_text(comment + pl.DataFrame(rows).write_csv(float_precision=3), encoding="utf-8")
+    content = pl.DataFrame(rows).write_csv(float_precision=3)
+    TABLE.write_text("\n".join([*head, content]), encoding="utf-8")
 
 
 if __name__ == "__main__":
