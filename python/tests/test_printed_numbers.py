@@ -26,7 +26,6 @@ import clockhand
 from clockhand.reproduce import Claim, judge, read_paper_experiment
 from clockhand.reproduce import figures as drawing
 from clockhand.reproduce.figures import OF_PAPER
-from clockhand.reproduce.measured import Measured, read_measured
 from clockhand.reproduce.packaged import packaged_content
 from clockhand.reproduce.statements import claim_table
 from clockhand.reproduce.tables import ALL_TRACES, ablation, band_rows
@@ -118,43 +117,18 @@ def kept(folder: str) -> list[dict[str, str]]:
     return [{name: value or "" for name, value in row.items()} for row in rows]
 
 
-SLUGS = {
-    "clock-dnv": {"real": "real-traces", "timed": "no rows"},
-    "scm": {"desktop": "rows"},
-}
-"""Kept tables that are not called as the part of the experiment that they are of."""
-
-
-def kept_results(paper: str, folder: str) -> dict[str, pl.DataFrame | Measured]:
-    """The values that judge a paper's claims, from its kept tables."""
-    options: dict[str, Any] = {"infer_schema_length": None}
-    if paper == "clock-dnv":
-        options = {"schema_overrides": SSD_SCHEMA}
-    results: dict[str, pl.DataFrame | Measured] = {}
-    for name in packaged_content(paper, "claims.toml")["needs"]:
-        slug = SLUGS.get(paper, {}).get(name, name.replace("_", "-"))
-        if not (RESULTS / f"{folder}/{slug}.csv").exists():
-            continue
-        rows = table(f"{folder}/{slug}", **options)
-        if paper == "clock-dnv":
-            rows = rows.with_columns(FAMILY) if "buffer" in rows else rows
-        if paper == "scm":
-            rows = rows.with_columns(pl.selectors.contains("ratio").cast(pl.Float64))
-        results[name] = rows
-    if paper == "scm":
-        results["measured"] = read_measured(ROOT / "experiments/devices/scm-memory.toml")
-    return results
-
-
+@pytest.mark.usefixtures("scripts")
 @pytest.mark.parametrize("folder", ["craw", "craw/whole", "cflru", "scm", "clock-dnv"])
 def test_claims_follow_from_the_kept_counts(folder: str) -> None:
     paper = folder.partition("/")[0]
-    assert as_kept(judge(paper, kept_results(paper, folder))) == kept(folder)
+    results = script("whole_sessions").kept_results(paper, folder)
+    assert as_kept(judge(paper, results)) == kept(folder)
 
 
+@pytest.mark.usefixtures("scripts")
 @pytest.mark.parametrize("paper", ["craw", "cflru", "scm", "clock-dnv"])
 def test_numbers_that_a_paper_gives_of_a_figure_stand_behind_ours(paper: str) -> None:
-    results = kept_results(paper, paper)
+    results = script("whole_sessions").kept_results(paper, paper)
     looked_up = 0
     for figure in packaged_content(paper, "report.toml")["figure"]:
         said = {
