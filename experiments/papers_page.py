@@ -75,14 +75,17 @@ def statements(folder: str) -> list[str]:
     ]
 
 
-LEFT_OUT = re.compile(r";.*|it holds |(?<=combinations) of program and memory|\w+ stand-in, |"
-                      r"(?<=cases) from .*|, the traces' means from .*")  # fmt: skip
+LEFT_OUT = re.compile(
+    r";.*|it holds |(?<=combinations) of program and memory|\w+ stand-in, |(?<=cases) from .*|"
+    r", the traces' means from .*|, on .* of memory|(?<=of )the (?=cells)"
+)
 """What the tables leave out of a verdict and its numbers; ``claims.csv`` has it."""
 
 
 def _short(verdict: str) -> str:
     counts = re.sub(r"(\d+) of (\d+)", r"\1/\2", LEFT_OUT.sub("", verdict))
-    return re.sub(r"([\d.]+) % to", r"\1 to", counts)
+    means = re.sub(r"([-\d.]+ %) on average", r"mean \1", counts)
+    return re.sub(r"([\d.]+) % to", r"\1 to", means)
 
 
 def without_verdict(folder: str, judged: Collection[str]) -> list[str]:
@@ -150,6 +153,31 @@ def _values(rows: Sequence[Row]) -> str:
     marked = [f"{float(row['value']):g}{OURS if row['ours'] == 'yes' else ''}" for row in rows]
     between = OURS if any(OURS in value for value in marked[1:-1]) else ""
     return "–".join(dict.fromkeys((marked[0], marked[-1]))) + between
+
+
+SPREAD = (
+    ("CRAW over CLOCK", "craw", "mean-against-clock", "sessions"),
+    ("CRAW over CLOCK, pages that go to swap", "craw", "mean-against-clock-anonymous", "sessions"),
+    ("CFLRU-static over LRU, 16 MiB", "cflru", "swap-static-16-mib", "whole"),
+    ("CFLRU-dynamic over LRU, 16 MiB", "cflru", "swap-dynamic-16-mib", "whole"),
+)
+"""Means that choices move: what they are of, a set of claims, one of it, and the whole sessions."""
+
+
+def spread() -> list[str]:
+    """Return headline numbers in the readings that multiply: cut or whole, flushed or not."""
+    body = []
+    for name, folder, key, whole in SPREAD:
+        claims = {claim["claim"]: claim for claim in claims_of(folder)}
+        on_whole = f"{key.removesuffix('-anonymous')}-{whole}"
+        on_whole += "-anonymous" if key.endswith("-anonymous") else ""
+        keys = (key, f"{key}-flushed", on_whole, f"{on_whole}-flushed")
+        told = [
+            claims[it]["found"].partition(" %")[0] + " %" if it in claims else "–" for it in keys
+        ]
+        body.append([name, claims[key]["paper"], *told])
+    heads = ["mean", "the paper", "cut", "cut, flushed", "whole", "whole, flushed"]
+    return markdown(heads, body)
 
 
 def bands() -> list[str]:
@@ -277,6 +305,7 @@ def rivals() -> list[str]:
 
 BLOCKS: dict[str, Callable[[], Sequence[str]]] = {
     "verdicts": verdicts,
+    "spread": spread,
     "thresholds": curves,
     "rules": rules,
     "craw-statements": lambda: statements("craw"),
