@@ -92,11 +92,11 @@ table! {
         write_wait_us: f64,
         /// Time of serving faults, with their waits.
         service_us: f64,
-        /// Median, 90th and 99th percentile of the time of a fault.
+        /// Percentiles of the time of a fault.
         fault_us_p50: Option<f64>,
-        /// Median, 90th and 99th percentile of the time of a fault.
+        /// Percentiles of the time of a fault.
         fault_us_p90: Option<f64>,
-        /// Median, 90th and 99th percentile of the time of a fault.
+        /// Percentiles of the time of a fault.
         fault_us_p99: Option<f64>,
         /// Counts of the simulator on the log of the run, with these bits.
         mapped_misses: Option<u64>,
@@ -135,7 +135,7 @@ table! {
         failure: Option<String>,
         /// How a device may have written to its memory unseen by the pager.
         device_reads: Option<String>,
-        /// Bytes of its memory that were not paged.
+        /// Bytes not paged, also of programs that it started outside the pager.
         unpaged_bytes: Option<u64>,
     }
 }
