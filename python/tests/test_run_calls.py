@@ -47,8 +47,9 @@ CHANGED = "has unmapped or moved a part of its paged memory, or mapped something
 
 
 # Once half of the content was lost, or the program waited for ever.
-@pytest.mark.parametrize("bits", ["sensed", "mapped"])
-@pytest.mark.parametrize("way", ["unmaps", "moves", "replaces"])
+@pytest.mark.parametrize(
+    ("way", "bits"), [("unmaps", "sensed"), ("moves", "mapped"), ("replaces", "sensed")]
+)
 def test_what_own_instructions_do_to_paged_mappings_ends_the_program_with_a_sentence(
     clockhand: Clockhand, tmp_path: Path, way: str, bits: str
 ) -> None:

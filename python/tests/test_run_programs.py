@@ -1,4 +1,4 @@
-"""Programs that people use, in a tenth, a quarter and a half of their memory, and their ends.
+"""Programs that people use, in a fifth and a half of their memory, and their ends.
 
 What they write must be, byte for byte, what they write without Clockhand, and the simulator must
 count what the pager counted. Then: processes that make others, threads, and everything that ends
@@ -45,7 +45,7 @@ PICTURE = Path(__file__).with_name("programs") / "gtk_picture.py"
 
 PAGE_BYTES = 4096
 PLENTY = ["--memory", "512MiB", "--swap-in-ram"]
-PERCENTAGES = (10, 25, 50)
+PERCENTAGES = (20, 50)
 
 QUERIES = """
 create table t(id integer primary key, word text, weight integer);
@@ -314,10 +314,10 @@ def in_parts_of_its_memory(
 @pytest.mark.parametrize(
     ("prepare", "policies"),
     [
-        pytest.param(prepare_sqlite3, ["craw", "clock", "nru"], id="sqlite3"),
-        pytest.param(prepare_python3, ["cfclock:window_share=1/4", "car", "craw"], id="python3"),
-        pytest.param(prepare_sort, ["craw-a", "sieve", "cfclock:window_share=1/4"], id="sort"),
-        pytest.param(prepare_zstd, ["car", "clock-pro", "craw-a"], id="zstd"),
+        pytest.param(prepare_sqlite3, ["craw", "nru"], id="sqlite3"),
+        pytest.param(prepare_python3, ["cfclock:window_share=1/4", "car"], id="python3"),
+        pytest.param(prepare_sort, ["craw-a", "sieve"], id="sort"),
+        pytest.param(prepare_zstd, ["clock", "clock-pro"], id="zstd"),
     ],
 )
 def test_programs_write_the_same_in_parts_of_their_memory(
@@ -336,7 +336,7 @@ def test_a_program_of_gtk_draws_the_same_in_parts_of_its_memory(
         pytest.skip(f"there is no {SYSTEM_PYTHON}, so that no program of GTK was run")
     if "gi" in plain.stderr and plain.returncode:
         pytest.skip(f"GTK's bindings for Python are missing: {plain.stderr.splitlines()[-1]}")
-    in_parts_of_its_memory(command, ["craw", "nru", "clock"], tmp_path, env=screen)
+    in_parts_of_its_memory(command, ["craw", "clock"], tmp_path, env=screen)
 
 
 # Once 4,608 to 7,168 words of a run were lost: a device wrote into pages that had been written out.
@@ -491,8 +491,8 @@ def test_a_limit_below_the_address_space_is_one_sentence_before_anything_runs(
     assert (run.code, run.out) == (0, b"it runs\n"), run.err
 
 
-# `man` wrote nothing on Debian, whose sandbox refuses sockets.
-@pytest.mark.parametrize("sandbox", ["none", "sockets", "threads", "userfaultfd", "closing"])
+# `man` wrote nothing on Debian, whose sandbox refuses sockets. Others are in `sentences.rs`.
+@pytest.mark.parametrize("sandbox", ["sockets", "userfaultfd"])
 def test_a_program_goes_on_in_a_sandbox_and_says_what_is_not_paged(
     clockhand: Clockhand, tmp_path: Path, sandbox: str
 ) -> None:
@@ -503,9 +503,8 @@ def test_a_program_goes_on_in_a_sandbox_and_says_what_is_not_paged(
     paging = ["--policy", "clock", "--frames", "256", "--swap-in-ram", "--no-simulate"]
     run = clockhand("run", *paging, "--", program, sandbox)
     assert (run.code, run.out) == (0, alone.stdout), run.err
-    is_said = sandbox != "none"
-    assert ("refuse what forked children need" in run.err) == is_said
-    assert ("it runs without paged memory" in run.err) == is_said
+    assert "refuse what forked children need" in run.err
+    assert "it runs without paged memory" in run.err
 
 
 # Ten seconds later the watchdog once reported a fork that did not end.
@@ -525,28 +524,27 @@ def test_a_fork_that_was_refused_is_not_waited_for(clockhand: Clockhand) -> None
 
 
 # Reads by number and those of checking compilers once lost what the device wrote.
-@pytest.mark.parametrize("policy", ["clock", "craw"])
 def test_everything_that_is_hard_to_page_at_once_loses_no_word(
-    clockhand: Clockhand, tmp_path: Path, policy: str
+    clockhand: Clockhand, tmp_path: Path
 ) -> None:
     program = tmp_path / "everything_at_once"
     source = PICTURE.with_name("everything_at_once.c")
     subprocess.run([needed("cc"), "-O1", "-pthread", "-o", program, source], check=True)
-    words = ["--policy", policy, "--memory", "2MiB", "--swap", "swap.img"]
+    words = ["--policy", "craw", "--memory", "2MiB", "--swap", "swap.img"]
     run = clockhand("run", *words, "--", str(program), "3", "1", str(tmp_path))
     assert run.code == 0, (run.out, run.err)
     assert run.out.endswith(b"words verified, none wrong\n"), run.out
     assert LOST not in run.err
 
 
-def test_hundreds_of_short_programs_on_busy_processors_all_end(
+def test_many_short_programs_on_busy_processors_all_end(
     clockhand: Clockhand, tmp_path: Path
 ) -> None:
     script = """
         spin() { while :; do :; done; }
         spin & first=$!
         spin & second=$!
-        for turn in $(seq 30); do
+        for turn in $(seq 10); do
             for number in 1 2 3; do (seq $turn 60 | sort -n | tail -n 1) & last=$!; done
             (exit 3) && echo never
             wait $last
@@ -557,9 +555,9 @@ def test_hundreds_of_short_programs_on_busy_processors_all_end(
     words = ["--policy", "car", "--frames", "64", "--swap-in-ram", "--no-simulate"]
     run = clockhand("run", *words, "--out", "rows.json", "--", "sh", "-c", script, timeout=300)
     assert run.code == 0, run.err
-    assert run.out == b"60\n" * 90
+    assert run.out == b"60\n" * 30
     assert "has waited" not in run.err
-    assert len(json.loads((tmp_path / "rows.json").read_text())) > 360
+    assert len(json.loads((tmp_path / "rows.json").read_text())) > 120
 
 
 def test_a_program_sees_the_processors_that_it_may_use_and_so_does_what_it_starts(
@@ -576,14 +574,10 @@ def test_a_program_sees_the_processors_that_it_may_use_and_so_does_what_it_start
     assert run.out.decode().splitlines() == [*often, started, "1", *often]
 
 
-@pytest.mark.parametrize("program", ["zstd", "python3"])
-def test_threads_work_with_a_small_reserve(
-    clockhand: Clockhand, tmp_path: Path, program: str
-) -> None:
-    command = prepare_zstd(tmp_path) if program == "zstd" else [PYTHON, "-c", THREADS]
-    frames = "256" if program == "zstd" else "768"
+def test_threads_work_with_a_small_reserve(clockhand: Clockhand, tmp_path: Path) -> None:
+    command = [PYTHON, "-c", THREADS]
     plain = subprocess.run(command, capture_output=True, check=True)
-    runs = ["--frames", frames, "--reserve", "2", "--swap", "swap.img", "--out", "rows.json"]
+    runs = ["--frames", "768", "--reserve", "2", "--swap", "swap.img", "--out", "rows.json"]
     run = clockhand("run", "--policy", "craw", *runs, "--", *command)
     assert (run.code, run.out, run.err) == (0, plain.stdout, "rows.json: the rows as json\n")
     (row,) = rows_in(tmp_path / "rows.json")
@@ -722,11 +716,10 @@ def assert_ended_for_want_of_swap(run: Run) -> None:
 
 
 # With --quiet the program ended, and nothing said why.
-@pytest.mark.parametrize("quiet", [(), ("--quiet",)])
 def test_a_swap_limit_that_is_too_small_ends_the_program(
-    clockhand: Clockhand, tmp_path: Path, quiet: tuple[str, ...]
+    clockhand: Clockhand, tmp_path: Path
 ) -> None:
-    paging = [*TINY, "--swap", "swap.img", "--swap-limit", "1MiB", "--out", "rows.json", *quiet]
+    paging = [*TINY, "--swap", "swap.img", "--swap-limit", "1MiB", "--out", "rows.json", "--quiet"]
     run = clockhand("run", "--policy", "craw", *paging, "--", PYTHON, "-c", WORKS_FOR_EVER)
     assert_ended_for_want_of_swap(run)
     assert "swap.img is full" in run.err
