@@ -29,8 +29,9 @@ SETS = {
     "SCM": "scm",
     "CLOCK-DNV": "clock-dnv",
 }
+TOO_FEW = "too few cases"
 VERDICTS = (
-    "reproduced", "direction only", "sign only", "contradicted", "inconclusive", "too few cases",
+    "reproduced", "direction only", "sign only", "contradicted", "inconclusive", TOO_FEW,
     "not testable here",
 )  # fmt: skip
 BESIDE = ("craw", "craw-a", "cfclock", "cflru", "lru-wsr", "arc", "opt-feasible", "bound")
@@ -77,7 +78,7 @@ def statements(folder: str) -> list[str]:
 
 LEFT_OUT = re.compile(
     r";.*|it holds |(?<=combinations) of program and memory|\w+ stand-in, |(?<=cases) from .*|"
-    r", the traces' means from .*|, on .* of memory|(?<=of )the (?=cells)"
+    r", the traces' means from .*|, on .* of memory|(?<=of )the (?=cells)|(?<=\()95 %: "
 )
 """What the tables leave out of a verdict and its numbers; ``claims.csv`` has it."""
 
@@ -172,12 +173,14 @@ def spread() -> list[str]:
         on_whole = f"{key.removesuffix('-anonymous')}-{whole}"
         on_whole += "-anonymous" if key.endswith("-anonymous") else ""
         keys = (key, f"{key}-flushed", on_whole, f"{on_whole}-flushed")
-        told = [
-            claims[it]["found"].partition(" %")[0] + " %" if it in claims else "–" for it in keys
-        ]
-        body.append([name, claims[key]["paper"], *told])
+        body.append([name, claims[key]["paper"], *(_mean(claims[it]) for it in keys)])
     heads = ["mean", "the paper", "cut", "cut, flushed", "whole", "whole, flushed"]
     return markdown(heads, body)
+
+
+def _mean(claim: Row) -> str:
+    few = f" ({TOO_FEW})" if claim["verdict"] == TOO_FEW else ""
+    return f"{claim['found'].partition(' %')[0]} %{few}"
 
 
 def bands() -> list[str]:

@@ -118,6 +118,18 @@ def kept(folder: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.usefixtures("scripts")
+def test_a_table_that_is_judged_again_names_both_its_makings() -> None:
+    merged = script("whole_sessions").merged
+    before = "# Claims\n# command: a\n# machine: m\n# trace: x, SHA-256 1\nclaim\nold\n"
+    now = "# Claims\n# command: b\n# machine: n\n# trace: x, whole, SHA-256 2\nclaim\nnew\n"
+    both = (
+        "# Claims\n# command: a\n# command: b\n# machine: m\n"
+        "# trace: x, SHA-256 1\n# trace: x, whole, SHA-256 2\nclaim\nnew\n"
+    )
+    assert merged(before, now) == both == merged(both, now)
+
+
+@pytest.mark.usefixtures("scripts")
 @pytest.mark.parametrize("folder", ["craw", "craw/whole", "cflru", "scm", "clock-dnv"])
 def test_claims_follow_from_the_kept_counts(folder: str) -> None:
     paper = folder.partition("/")[0]
