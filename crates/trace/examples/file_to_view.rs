@@ -1,6 +1,7 @@
 //! Measures the time from a trace's file to its page view: `file_to_view FILE FORMAT`.
 //!
 //! Prints requests, seconds on the clock, CPU seconds of all threads, and the bytes that a reference takes in the view.
+//! Like a command without a report, it computes no digest.
 //! `benches/file_to_view.py` makes files and runs it.
 
 use std::error::Error;
@@ -22,8 +23,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (Some(file), Some(format)) = (arguments.next(), arguments.next()) else {
         return Err("give a file and the name of its format".into());
     };
-    let options =
-        OpenOptions { format: Some(format), assume_reads: true, ..OpenOptions::default() };
+    let options = OpenOptions {
+        format: Some(format),
+        assume_reads: true,
+        without_digest: true,
+        ..OpenOptions::default()
+    };
     let start = Instant::now();
     let trace = TraceInput::opened(file, options);
     let mut builder = PageViewBuilder::new(PAGE_BYTES, Folding::Runs)?;
