@@ -116,6 +116,7 @@ def test_what_is_always_ahead_is_shown_to_be_better_with_how_much_and_how_sure()
     assert "on 12 of 12 traces; p = 0.0005, 0.001 corrected for 3 pairs." in said
     assert "That does not say that they are equal." in said
     assert "not drawn at random" in said
+    assert found._headline() == "craw is shown to be better than 1 of 2 others over 12 traces"
     # One bar joins the two that nothing tells apart.
     assert len(found.groups()) == 1
 
@@ -140,6 +141,7 @@ def test_means_and_ranks_that_point_two_ways_show_no_difference() -> None:
 def test_from_too_few_traces_nothing_is_claimed() -> None:
     found = over_traces(rows_of(5, clock=1.0, craw=0.1, other=0.2))
     said = found.sentences()
+    assert found._headline() == "No difference is shown among 3 over 5 traces"
     assert not any(pair.is_shown for pair in found.pairs)
     assert not any("is better than" in sentence for sentence in said)
     assert said[0].startswith("5 traces are too few to show any difference among 3")

@@ -417,7 +417,7 @@ def test_the_synthetic_label_stands_wherever_the_numbers_are() -> None:
     captions = re.findall(r"<figcaption.*?</figcaption>", text, re.DOTALL)
     assert len(captions) == 8
     assert all(label in caption for caption in captions)
-    assert label in re.findall(r"<h1>(.*?)</h1>", text)[0]
+    assert label in re.findall(r"<h1.*?>(.*?)</h1>", text)[0]
     assert Elements(text).cells.count(label) == rows.height
     assert "example-gcc" not in Elements(text).cells
     for chart in specifications(rows, example_facts()).values():

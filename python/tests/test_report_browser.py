@@ -186,10 +186,14 @@ def aria_sort(page: Any, name: str) -> str | None:
         ("comparison", 6),
     ],
 )
-def test_every_figure_is_drawn_and_the_console_stays_silent(
+def test_every_figure_is_drawn_nothing_is_run_and_the_console_stays_silent(
     opened: Open, name: str, count: int
 ) -> None:
+    """Nothing of a hostile name is run either: the title would be another."""
     page = opened(name)
+    assert page.title.endswith("Clockhand report")
+    assert (name in OF_HOSTILE) == (HOSTILE in page.find_element("css selector", "main").text)
+    assert_fits(page, 1280)
     drawn = page.execute_script(
         """return [...document.querySelectorAll('.chart')].map((chart) => {
           const marks = chart.querySelectorAll('svg .role-mark path, svg .role-mark rect');
@@ -228,24 +232,13 @@ def test_the_first_figure_is_in_the_first_window_before_any_script_runs(
     assert box["content"][1] < 850, "it begins in the first window"
 
 
-@pytest.mark.parametrize("width", [380, 1280])
-@pytest.mark.parametrize(
-    "name",
-    [
-        "lines",
-        "traces",
-        "bars",
-        "locality",
-        "locality-traces",
-        "ssd",
-        "run",
-        "comparison",
-        "filecache",
-    ],
-)
-def test_the_page_never_scrolls_sideways(opened: Open, name: str, width: int) -> None:
-    page = opened(name, width)
-    for scheme in ("light", "dark"):
+OF_HOSTILE = ("traces", "locality-traces", "ssd", "filecache", "run")
+"""Pages with a hostile name in what stands open."""
+
+
+def assert_fits(page: Any, width: int) -> None:
+    """Hold that a page never scrolls sideways, in both colour schemes."""
+    for scheme in ("dark", "light"):
         prefer_scheme(page, scheme)
         # After two frames the page has answered the change, whatever it does then.
         inner, content = page.execute_async_script(
@@ -257,18 +250,32 @@ def test_the_page_never_scrolls_sideways(opened: Open, name: str, width: int) ->
         assert content <= inner == width, scheme
 
 
-def test_the_figures_follow_the_colour_scheme(opened: Open) -> None:
+@pytest.mark.parametrize(
+    "name", ["traces", "bars", "locality-traces", "ssd", "run", "comparison", "filecache"]
+)
+def test_a_page_fits_a_phone(opened: Open, name: str) -> None:
+    page = opened(name, 380)
+    assert_fits(page, 380)
+    if name == "locality-traces":
+        assert len(page.find_elements("css selector", ".missing")) == 3
+        assert len(set(page.execute_script(PANELS))) == 1
+
+
+PANELS = """return [...document.querySelectorAll('#rankings .panels figure')]
+  .map((figure) => Math.round(figure.getBoundingClientRect().left));"""
+"""The left edges of panels."""
+
+
+def test_figures_follow_the_colour_scheme_and_print_is_light(opened: Open) -> None:
     script = """return [getComputedStyle(document.body).backgroundColor,
       getComputedStyle(document.querySelector('.chart svg text')).fill,
       getComputedStyle(document.querySelectorAll('.chart svg .mark-line path')[1]).stroke];"""
-    light = opened("lines", scheme="light").execute_script(script)
-    dark = opened("lines", scheme="dark").execute_script(script)
+    page = opened("lines")
+    light = page.execute_script(script)
+    prefer_scheme(page, "dark")
+    dark = page.execute_script(script)
     assert light[0] == "rgb(255, 255, 255)"
     assert all(a != b for a, b in zip(light, dark, strict=True))
-
-
-def test_print_is_light_also_from_a_dark_screen(opened: Open) -> None:
-    page = opened("lines", scheme="dark")
     page.execute_cdp_cmd(
         "Emulation.setEmulatedMedia",
         {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]},
@@ -278,7 +285,9 @@ def test_print_is_light_also_from_a_dark_screen(opened: Open) -> None:
     assert background == "rgb(255, 255, 255)"
 
 
-def test_a_click_sorts_the_table_and_a_second_click_turns_it(opened: Open) -> None:
+def test_clicks_and_keys_sort_the_table_and_turn_it(opened: Open) -> None:
+    from selenium.webdriver.common.keys import Keys
+
     page = opened("lines")
     before = column_texts(page, "misses")
     head_button(page, "misses").click()
@@ -291,12 +300,6 @@ def test_a_click_sorts_the_table_and_a_second_click_turns_it(opened: Open) -> No
     descending = column_texts(page, "misses")
     assert numbers(descending) == sorted(numbers(before), reverse=True)
     assert descending[-1] == "–"
-
-
-def test_the_keyboard_sorts_the_table(opened: Open) -> None:
-    from selenium.webdriver.common.keys import Keys
-
-    page = opened("lines")
     head_button(page, "io_time_us").send_keys(Keys.ENTER)
     assert aria_sort(page, "io_time_us") == "ascending"
     head_button(page, "policy").send_keys(Keys.SPACE)
@@ -348,24 +351,17 @@ def test_each_figure_emphasises_and_names_the_baseline_the_winner_and_what_diffe
     assert labelled[3] != labelled[4]
     others = page.find_element("css selector", ".legend summary")
     assert others.text.strip().endswith("2 others, grey")
-
-
-def test_names_at_the_ends_of_lines_give_way_to_each_other(opened: Open) -> None:
-    page = opened("lines")
-    for figure in page.execute_script(LABELLED):
+    # Names at the ends of lines give way to each other.
+    for figure in labelled:
         tops = [top for _, top in figure]
         assert all(below - above >= 12.5 for above, below in itertools.pairwise(tops)), figure
+    # A short page has no contents.
+    assert not page.find_element("css selector", "nav.contents").is_displayed()
 
 
-def test_a_policy_that_is_chosen_is_named_at_its_line(opened: Open) -> None:
-    page = opened("lines")
-    page.execute_script("document.querySelector('[data-policy=\"lru\"]').click()")
-    assert [[name for name, _ in figure] for figure in page.execute_script(LABELLED)] == [
-        ["lru"]
-    ] * 6
-
-
-def test_the_legend_emphasises_a_policy_in_every_figure_from_the_keyboard(opened: Open) -> None:
+def test_the_legend_emphasises_and_names_a_policy_in_every_figure_from_the_keyboard(
+    opened: Open,
+) -> None:
     from selenium.webdriver.common.keys import Keys
 
     page = opened("lines")
@@ -373,15 +369,12 @@ def test_the_legend_emphasises_a_policy_in_every_figure_from_the_keyboard(opened
     button.send_keys(Keys.ENTER)
     assert button.get_attribute("aria-pressed") == "true"
     assert page.execute_script(COLOURED) == [1] * 6
+    names = [[name for name, _ in figure] for figure in page.execute_script(LABELLED)]
+    assert names == [["craw"]] * 6
     page.find_element("css selector", ".everything").send_keys(Keys.SPACE)
     assert button.get_attribute("aria-pressed") == "false"
     assert page.execute_script(COLOURED) == [5] * 6
-
-
-def test_a_grey_line_is_emphasised_from_the_keyboard_too(opened: Open) -> None:
-    from selenium.webdriver.common.keys import Keys
-
-    page = opened("lines")
+    # A grey line too.
     page.find_element("css selector", ".legend summary").send_keys(Keys.ENTER)
     button = page.find_element("css selector", "details [data-policy]")
     button.send_keys(Keys.SPACE)
@@ -501,11 +494,6 @@ def test_at_one_size_a_table_has_every_measure_with_bars(opened: Open) -> None:
     assert all(abs(row["bars"][0] / float(row["texts"][0]) / longest - 1) < 0.1 for row in can_run)
 
 
-def test_a_short_page_has_no_contents(opened: Open) -> None:
-    page = opened("lines")
-    assert not page.find_element("css selector", "nav.contents").is_displayed()
-
-
 def test_several_runs_are_dots_with_their_median_and_samples_are_steps(opened: Open) -> None:
     page = opened("comparison")
     dots = """return [...document.querySelectorAll('[data-figure$="-seconds"] .mark-symbol path')]
@@ -567,8 +555,16 @@ def test_words_say_that_a_table_goes_on_and_move_it(opened: Open) -> None:
     assert not opened("lines", 2400).find_elements("css selector", ".overview .goes-on")
 
 
-def test_all_rows_are_saved_as_csv_as_they_are_filtered(opened: Open) -> None:
+def test_rows_beyond_those_of_the_page_are_added_and_saved_as_they_are_filtered(
+    opened: Open,
+) -> None:
     page = opened("many")
+    assert page.find_element("css selector", ".count").text == "100 of 324 rows"
+    page.find_element("css selector", ".more").click()
+    assert len(column_texts(page, "misses")) == 324
+    head_button(page, "misses").click()
+    shown = numbers(column_texts(page, "misses"))
+    assert shown == sorted(shown)
     script = """const done = arguments[0];
       URL.createObjectURL = (blob) => { blob.text().then(done); return '#'; };
       HTMLAnchorElement.prototype.click = () => {};
@@ -581,16 +577,6 @@ def test_all_rows_are_saved_as_csv_as_they_are_filtered(opened: Open) -> None:
     assert saved.height == craw.height
     assert saved["policy"].unique().to_list() == ["craw"]
     assert saved["memory (frames)"].dtype == pl.Int64
-
-
-def test_rows_beyond_those_of_the_page_are_added_when_they_are_asked_for(opened: Open) -> None:
-    page = opened("many")
-    assert page.find_element("css selector", ".count").text == "100 of 324 rows"
-    page.find_element("css selector", ".more").click()
-    assert len(column_texts(page, "misses")) == 324
-    head_button(page, "misses").click()
-    shown = numbers(column_texts(page, "misses"))
-    assert shown == sorted(shown)
 
 
 def test_a_point_shows_all_its_numbers(opened: Open) -> None:
@@ -611,26 +597,6 @@ def test_a_point_shows_all_its_numbers(opened: Open) -> None:
     assert tooltip.rect["y"] < before
 
 
-def test_a_hostile_trace_name_runs_nothing(opened: Open) -> None:
-    page = opened("traces")
-    assert page.title.endswith("Clockhand report")
-    assert HOSTILE in page.find_element("css selector", "main").text
-
-
-def test_a_hostile_trace_name_runs_nothing_in_a_locality_report(opened: Open) -> None:
-    page = opened("locality-traces")
-    assert page.title.endswith("Clockhand report")
-    assert HOSTILE in page.find_element("css selector", "main").text
-    missing = page.find_elements("css selector", ".missing")
-    assert len(missing) == 3
-
-
-def test_a_hostile_program_name_runs_nothing_in_the_report_of_a_run(opened: Open) -> None:
-    page = opened("run")
-    assert page.title.endswith("Clockhand report")
-    assert HOSTILE in page.find_element("css selector", "main").text
-
-
 def test_each_table_of_a_run_is_sorted_by_itself(opened: Open) -> None:
     page = opened("run")
     head = 'th[data-column="misses"]'
@@ -643,18 +609,14 @@ def test_each_table_of_a_run_is_sorted_by_itself(opened: Open) -> None:
     assert exact.text == "simulator, exact"
 
 
-def test_panels_stand_beside_each_other_and_below_each_other_on_a_phone(opened: Open) -> None:
-    script = """return [...document.querySelectorAll('#rankings .panels figure')]
-      .map((figure) => Math.round(figure.getBoundingClientRect().left));"""
-    assert len(set(opened("locality").execute_script(script))) == 4
-    assert len(set(opened("locality", 380).execute_script(script))) == 1
-
-
-def test_locality_panels_follow_the_colour_scheme(opened: Open) -> None:
+def test_panels_stand_beside_each_other_and_follow_the_colour_scheme(opened: Open) -> None:
+    page = opened("locality")
+    assert len(set(page.execute_script(PANELS))) == 4
     script = """return getComputedStyle(
       document.querySelector('.chart svg .mark-line path')).stroke;"""
-    light = opened("locality", scheme="light").execute_script(script)
-    assert light != opened("locality", scheme="dark").execute_script(script)
+    light = page.execute_script(script)
+    prefer_scheme(page, "dark")
+    assert light != page.execute_script(script)
 
 
 def test_a_print_has_every_figure_also_those_that_were_not_looked_at(

@@ -12,7 +12,7 @@ import pytest
 from clockhand import ClockhandError, UsageError
 from clockhand.report import figures
 from clockhand.report.appearance import LIGHT, marks
-from clockhand.report.bars import _share_digits, best_first
+from clockhand.report.bars import best_first
 from clockhand.report.canvas import SCHEMA_VERSION, VEGA_LITE
 from clockhand.report.compared import Compared, SizeAxis
 from clockhand.report.emphasis import emphasised, in_figure, kept
@@ -115,12 +115,6 @@ def test_a_line_of_nothing_but_zeros_is_emphasised_only_if_every_figure_names_it
     compared = Compared("t", "Policy", records, sizes, looks, names[:6], anchors=["lru"])
     drawn = Measure("pages", "pages", "Pages", "", Kind.COUNT)
     assert compared.emphasised(drawn) == ["lru", "cflru:window_share=1/3", "craw"]
-
-
-def test_shares_have_as_many_decimals_as_tell_them_apart() -> None:
-    assert _share_digits([0.99812, 0.99823, 0.5]) == 2
-    assert _share_digits([0.1, 0.2]) == 1
-    assert _share_digits([0.5, 0.5]) == 1
 
 
 def test_highlight_takes_names_and_patterns_of_what_is_run() -> None:

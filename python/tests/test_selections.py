@@ -21,6 +21,8 @@ NAMES = ["clock", "clock-pro", "craw", "lru"]
         ("craw:c=8,ghosts=literal,lru", ["craw:c=8,ghosts=literal", "lru"]),
         ("clock,clock", ["clock", "clock"]),
         ("all", NAMES),
+        ("all,clock", NAMES),
+        ("lru,all,clock", ["lru", *(name for name in NAMES if name != "lru")]),
         ("clock*:insert_ref=1", ["clock:insert_ref=1", "clock-pro:insert_ref=1"]),
         ("lru,cr?w", ["lru", "craw"]),
         ("unknown", ["unknown"]),

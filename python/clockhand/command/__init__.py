@@ -243,6 +243,10 @@ def _checked(command: Any) -> None:
         command.callback = wraps(callback)(checked)
 
 
+MEMORY = ("--memory", "--frames")
+"""Options of which one is required."""
+
+
 def _wrong_usage(error: TyperException) -> int:
     """Say what was wrong with the words of the command, and where to look."""
     context = getattr(error, "ctx", None)
@@ -265,11 +269,13 @@ def _missing(error: TyperException, params: "Sequence[Parameter]") -> list[str]:
     if getattr(error, "param", None) is None or "Missing option" not in error.format_message():
         return []
     words = {word.partition("=")[0] for word in sys.argv[1:]}
+    names = {name for param in params for name in param.opts}
+    either = [MEMORY] if set(MEMORY) <= names and not words & set(MEMORY) else []
     return [
         str(param.opts[0])
         for param in params
         if param.required and param.param_type_name == "option" and not words & set(param.opts)
-    ]
+    ] + [" or ".join(options) for options in either]
 
 
 def _about_writing(error: OSError) -> str:

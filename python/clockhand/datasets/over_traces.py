@@ -100,9 +100,10 @@ class OverTraces(Comparison):
 
     def sentences(self) -> list[str]:
         """Return what can be said, and what cannot."""
-        pairs, traces, tests = self.pairs, len(self.traces), len(self.pairs)
+        traces, tests = len(self.traces), len(self.pairs)
         said: list[str] = []
-        for pair in [pair for pair in pairs if pair.is_shown][:MOST_SENTENCES]:
+        shown = self._shown()
+        for pair in shown[:MOST_SENTENCES]:
             of = f"on {pair.ahead} of {traces} traces"
             corrected = f", {_p(pair.corrected)} corrected for {tests} pairs" if tests > 1 else ""
             said.append(
@@ -111,6 +112,8 @@ class OverTraces(Comparison):
                 f"{ratio_text(pair.low)} to {ratio_text(pair.high)}), {of}; "
                 f"p = {_p(pair.p)}{corrected}."
             )
+        if len(shown) > MOST_SENTENCES:
+            said.append(f"{len(shown) - MOST_SENTENCES} more differences are in the table.")
         if least_p(traces) * tests > ALPHA:
             said.append(
                 f"{traces} traces are too few to show any difference among "
@@ -123,6 +126,27 @@ class OverTraces(Comparison):
             said += self._undecided()
         said += [*self._limits(), *self._left_out]
         return said
+
+    def _shown(self) -> list[Pair]:
+        """Return the pairs with a difference, those of the best first."""
+        names = list(self.ranks)
+        shown = [pair for pair in self.pairs if pair.is_shown]
+        return sorted(shown, key=lambda pair: (names.index(pair.first), names.index(pair.second)))
+
+    def _headline(self) -> str:
+        """Return in a line of how many others something is shown to be better."""
+        shown, others = self._shown(), len(self.ranks) - 1
+        over = f"over {len(self.traces)} traces"
+        best = self._against or next(iter(self.ranks))
+        ahead = sum(pair.first == best for pair in shown)
+        behind = sum(pair.second == best for pair in shown)
+        if self._against is not None and (behind or not ahead):
+            return f"{behind} of {others} are shown to be better than {best} {over}"
+        if ahead:
+            return f"{best} is shown to be better than {ahead} of {others} others {over}"
+        if shown:
+            return f"{len(shown)} of {len(self.pairs)} pairs are shown to differ {over}"
+        return f"No difference is shown among {others + 1} {over}"
 
     def _fewer(self) -> str:
         """Return the way to fewer pairs, if there is one, as the end of a sentence."""
@@ -170,7 +194,7 @@ class OverTraces(Comparison):
         traces = len(self.traces)
         return (
             "a comparison over traces",
-            f"{len(self.ranks)} compared over {traces} traces",
+            self._headline(),
             self.sentences(),
             f"{traces} traces, one value each: the geometric mean over the sizes and settings that "
             "all of them ran with.",

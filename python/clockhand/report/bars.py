@@ -19,7 +19,7 @@ from clockhand.report.compared import (
     quantity,
 )
 from clockhand.report.scales import Kind, Measure, label_expression, value_text
-from clockhand.report.words import unique
+from clockhand.report.words import SHARE_DECIMALS, unique
 
 BAR_HEIGHT = 24
 GREY_OPACITY = 0.55
@@ -189,21 +189,13 @@ def number_decimals(compared: Compared, measure: Measure) -> int:
         case Kind.COUNT:
             return 0
         case Kind.SHARE:
-            return _share_digits(compared.known(measure.field))
+            return SHARE_DECIMALS
         case Kind.RATIO:
             return 2
         case Kind.NUMBER | Kind.TIME:
             known = [abs(value) for value in compared.known(measure.field) if value]
             digits = 2 - math.floor(math.log10(min(known))) if known else 0
             return max(0, min(digits, 4))
-
-
-def _share_digits(shares: Sequence[float]) -> int:
-    """Return how many decimals of percent tell shares apart that differ, up to three."""
-    for digits in (1, 2):
-        if len({round(100 * share, digits) for share in shares}) == len(set(shares)):
-            return digits
-    return 3
 
 
 def _value(field: str, edge: float, measure: Measure) -> Spec:

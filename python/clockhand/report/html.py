@@ -23,7 +23,7 @@ from clockhand.report.scales import ratio_text
 from clockhand.report.singles import Singles
 from clockhand.report.spread import RANGE_HEIGHT, RANGE_WIDTH
 from clockhand.report.table import Table
-from clockhand.report.words import number_text, reads_text, unique
+from clockhand.report.words import LARGEST_TITLE, number_text, reads_text, unique
 from clockhand.study.drawing import converter
 from clockhand.study.facts import synthetic_mark
 from clockhand.study.files import cache_folder, publish
@@ -306,6 +306,7 @@ def template(page: Path) -> jinja2.Template:
         "style": _resource("page.css"),
         "script": f'"use strict";\n(() => {{\n{"".join(map(_resource, SCRIPTS))}}})();',
         "library": _library,
+        "largest_title": LARGEST_TITLE,
         "most_notes": MOST_NOTES,
         "most_rows_open": MOST_ROWS_OPEN,
         "open_parts": open_parts,

@@ -228,7 +228,8 @@ def overview(
         title=title,
         caption=_caption(unit, places, traces, shown, place_word)
         + _ties(entries)
-        + _left_out(left_out),
+        + _left_out(left_out)
+        + _not_compared(values, series, len(places)),
         word=word,
         unit=unit,
         of=of,
@@ -272,7 +273,9 @@ def _caption(
     sizes = len({(place.share or place.size) for place in places})
     over = "1 size" if len(places) == 1 else f"{len(places)} sizes"
     if len(traces) > 1:
-        over = f"{len(places):,} places, {len(traces)} {place_word}s"
+        over = f"{len(traces)} {place_word}s"
+        if len(places) > len(traces):
+            over = f"{len(places):,} places, {over}"
     text = (
         f"{unit}; less is better. The mean is geometric, over {over}, and the range is "
         f"{f'over the means of the {place_word}s' if len(traces) > 1 else 'over the sizes'}."
@@ -297,6 +300,15 @@ def _left_out(names: Sequence[str]) -> str:
     shown = ", ".join(names[:MOST_NAMED])
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return f" Left out, as not run everywhere: {shown}{more}."
+
+
+def _not_compared(values: Values, series: Sequence[str], compared: int) -> str:
+    """Say at how many places nothing is compared: a ratio to 0 says nothing."""
+    zero = {place for (name, place), value in values.items() if value <= 0 and name in series}
+    if not zero:
+        return ""
+    every = len(zero) + compared
+    return f" Left out, as one of them needs nothing: {len(zero)} of {every} places."
 
 
 def _run_everywhere(values: Values) -> tuple[list[str], list[str]]:

@@ -178,7 +178,10 @@ class ValueAxis:
         if self.least:
             return axis | {"values": [0, *ticks(self.least, self.high)]}
         if self.is_logarithmic:
-            return axis | {"values": ticks(self.low, self.high)}
+            values = ticks(self.low, self.high)
+            if kind is Kind.RATIO and self.high < LINEAR_SPAN * self.low:
+                axis["labelExpr"] = f"format(datum.value, '.{decimals_of_ticks(values)}f')"
+            return axis | {"values": values}
         whole = {"tickMinStep": 1} if kind is Kind.COUNT else {}
         return axis | {"tickCount": 5, **whole}
 
@@ -266,6 +269,11 @@ LINEAR_SPAN = 6
 STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 FACTORS: Sequence[Sequence[float]] = ((1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))
 """Places of ticks within each power of ten, the finest first."""
+
+
+def decimals_of_ticks(values: Iterable[float]) -> int:
+    """Return the decimals that the finest of some ticks needs: all of an axis have as many."""
+    return max(len(f"{value:.6g}".partition(".")[2]) for value in values)
 
 
 def ticks(low: float, high: float) -> list[float]:

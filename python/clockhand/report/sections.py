@@ -121,14 +121,14 @@ def together(
     return of_each({device: overviews(places) for device, places in devices.items()})
 
 
-def headline(leading: Sequence[Overview], what: str, places: str) -> str:
+def headline(leading: Sequence[Overview], what: str, where: str) -> str:
     """Return the answer of one ranking in a line: the best, and by how much; nothing if there is
     no baseline, or several rankings.
 
     Args:
         leading: What stands above all inputs.
         what: What there is less of, such as I/O time.
-        places: What the ranking is over, such as "3 inputs".
+        where: What the ranking is of, such as "over 3 inputs" or "on gcc.parquet".
     """
     if len(leading) != 1:
         return ""
@@ -137,7 +137,7 @@ def headline(leading: Sequence[Overview], what: str, places: str) -> str:
     ahead = [entry for entry in entries if entry.note in ("", BASELINE)]
     if baseline is None or len(ahead) < 2:
         return ""
-    over = f"{baseline.name} over {places}"
+    over = f"{baseline.name} {where}"
     saved = 1 - ahead[0].mean / baseline.mean
     if ahead[0] is baseline or saved < LEAST_SAVED:
         return f"None needs less {what} than {over}"

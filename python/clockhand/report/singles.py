@@ -9,7 +9,7 @@ from clockhand.report.bars import bar_edge, best_first, number_decimals
 from clockhand.report.compared import Compared
 from clockhand.report.overview import HEAD_HEIGHT, ROW_HEIGHT
 from clockhand.report.scales import Kind, Measure, ratio_text
-from clockhand.report.words import UNKNOWN, percent, size_text, time_text
+from clockhand.report.words import UNKNOWN, percent, same_unit, size_text
 
 LOWER_BOUND = "lower bound"
 
@@ -168,6 +168,6 @@ def _texts(compared: Compared, measure: Measure) -> Callable[[float], str]:
         case Kind.RATIO:
             return ratio_text
         case Kind.TIME:
-            return time_text
+            return same_unit(compared.known(measure.field))
         case _:
             return lambda value: f"{value:,.{decimals}f}"

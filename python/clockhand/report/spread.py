@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from clockhand.report.scales import outlier_cut, ratio_text, ticks
+from clockhand.report.scales import LINEAR_SPAN, decimals_of_ticks, outlier_cut, ratio_text, ticks
 
 RANGE_WIDTH = 150
 RANGE_HEIGHT = 18
@@ -70,6 +70,9 @@ class RangeAxis:
         for value in few:
             if all(abs(self.x(value) - x) > 26 for x, _ in result):
                 result.append((self.x(value), f"{value:.3g}"))
+        decimals = decimals_of_ticks([1, *map(float, (text for _, text in result))])
+        if self.high < LINEAR_SPAN * self.low:
+            result = [(x, f"{float(text):.{decimals}f}") for x, text in result]
         return sorted(result)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from clockhand.report.words import UNKNOWN, decimals_of, number_text, time_unit
+from clockhand.report.words import SHARE_DECIMALS, UNKNOWN, decimals_of, number_text, time_unit
 from clockhand.study.facts import Facts, SsdRunFacts, trace_label
 
 # More rows than this are laid out when they are asked for; until then they are packed data.
@@ -102,7 +102,7 @@ def cells(column: pl.Series, heading: str | None = None) -> tuple[str, list[str]
     known = [value for value in column if value is not None and math.isfinite(value)]
     factor, behind = 1.0, ""
     if column.name.endswith(SHARES):
-        factor, behind, places = 100.0, "\u00a0%", 2
+        factor, behind, places = 100.0, "\u00a0%", SHARE_DECIMALS
     elif column.name.endswith(TIMES_US) and heading is not None:
         unit, unit_us = time_unit(known)
         factor = 1 / unit_us

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -22,8 +22,11 @@ def thinned(values: Sequence[Any], count: int) -> list[Any]:
     return unique(values[round(last * place / (count - 1))] for place in range(count))
 
 
+LARGEST_TITLE = 64
+"""Characters of a heading that stays on one line; the type of a longer one is smaller."""
+
 LONGEST_TITLE = 72
-"""Characters of a heading that stays on one line."""
+"""Characters of a heading from which on it is cut where a sentence allows it."""
 
 LEAST_TITLE = 40
 """A part of a sentence with fewer says too little to be a heading."""
@@ -86,7 +89,18 @@ def time_text(us: float) -> str:
     return f"{value:,.0f}\u00a0{unit}" if value >= 1000 else f"{value:.3g}\u00a0{unit}"
 
 
+def same_unit(times_us: Sequence[float]) -> Callable[[float], str]:
+    """Return what writes times in the unit that suits most of them, all with the same decimals."""
+    unit, unit_us = time_unit([sorted(times_us)[len(times_us) // 2]] if times_us else [])
+    least = min((time_us / unit_us for time_us in times_us if time_us), default=1.0)
+    decimals = max(0, min(LEAST_DECIMALS, 2 - math.floor(math.log10(least))))
+    return lambda time_us: f"{time_us / unit_us:,.{decimals}f}\u00a0{unit}"
+
+
 UNKNOWN = "–"
+SHARE_DECIMALS = 2
+"""Decimals of percentages in tables and at bars; sentences have one."""
+
 LEAST_DECIMALS = 3
 MOST_DECIMALS = 6
 
@@ -131,7 +145,7 @@ def reads_text(ratio: str | float | None) -> str:
 def percent(share: float) -> str:
     """Return a share for reading, with a space that does not break."""
     percentage = 100 * share
-    return f"{percentage:.1f}\u00a0%" if abs(percentage) >= 0.1 else f"{percentage:.2g}\u00a0%"
+    return f"{percentage:.1f}\u00a0%" if abs(percentage) >= 0.05 else f"{percentage:.2g}\u00a0%"
 
 
 def size_share_text(share: float) -> str:

@@ -17,7 +17,9 @@ def expanded(
     texts: Entry | Iterable[Entry],
     names: Sequence[str],
 ) -> list[str]:
-    """Return one entry for each thing that ``texts`` name, in the order given, doubles kept.
+    """Return one entry for each thing that ``texts`` name, in the order given.
+
+    What is named twice is kept twice, unless a pattern named it: of ``clock,all`` each is one.
 
     An entry is ``NAME`` or ``NAME:parameter=value,...``; several stand in one text with commas
     between them. A comma before ``parameter=`` goes on with the entry before it. ``all`` and
@@ -35,13 +37,21 @@ def expanded(
         UsageError: an entry is empty, or a pattern matches nothing.
     """
     given = [texts] if isinstance(texts, str | os.PathLike | type) else list(texts)
-    return [
-        one
-        for text in texts_of(given)
-        for entry in ([text] if os.path.isfile(text) else entries(option_name, text))
-        for named in _matching(option_name, entry, names)
-        for one in ([named] if os.path.isfile(named) else each_value(option_name, named))
-    ]
+    found: list[str] = []
+    by_pattern: set[str] = set()
+    for text in texts_of(given):
+        for entry in [text] if os.path.isfile(text) else entries(option_name, text):
+            matched = _matching(option_name, entry, names)
+            ones = [
+                one
+                for named in matched
+                for one in ([named] if os.path.isfile(named) else each_value(option_name, named))
+            ]
+            if matched != [entry]:
+                ones = [one for one in ones if one not in found]
+                by_pattern.update(ones)
+            found += [one for one in ones if one not in by_pattern or one not in found]
+    return found
 
 
 def entries(option_name: str, text: str) -> list[str]:

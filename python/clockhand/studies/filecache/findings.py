@@ -96,11 +96,11 @@ def headline(rows: pl.DataFrame, facts: Facts | None) -> str:
     if not some:
         return f"No file cache pays on {all_of(none)} for {where}"
     but = f", but not on {all_of(none)}," if none else ""
-    if len(split) > 1 and not all(all(saves[device]) for device in some):
-        some = [
-            f"{device} ({sum(saves[device])} of {len(saves[device])} inputs)" for device in some
-        ]
-        return f"A file cache pays on {all_of(some)}{but.removesuffix(',')}"
+    always = [device for device in some if all(saves[device])]
+    if len(split) > 1 and len(always) < len(some):
+        of = [f"on {device} for {sum(saves[device])}" for device in some if device not in always]
+        everywhere = f" on {all_of(always)};" if always else ""
+        return f"A file cache pays{everywhere} {all_of(of)} of {len(split)} inputs"
     return f"A file cache pays on {all_of(some)}{but} for {where}"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clockhand.report.words import UNKNOWN, percent
+from clockhand.report.words import SHARE_DECIMALS, UNKNOWN, percent
 from clockhand.study.phrases import counted
 from clockhand.study.records import Record
 
@@ -92,7 +92,7 @@ def evidence(summary: "pl.DataFrame", label: str, verdict: Verdict) -> list[list
     rankings = {(row["ranking"], row["op"]): row for row in summary.iter_rows(named=True)}
 
     def share(row: Record, column: str) -> str:
-        return UNKNOWN if row[column] is None else percent(row[column])
+        return UNKNOWN if row[column] is None else f"{100 * row[column]:.{SHARE_DECIMALS}f}\u00a0%"
 
     return [
         [

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from clockhand.report.words import percent, time_text
+from clockhand.report.words import percent, size_text, time_text
 from clockhand.study.facts import Facts, printable, trace_label
 from clockhand.study.phrases import all_of
 from clockhand.study.policies import reads_the_future
@@ -55,11 +55,10 @@ def _of_loss(cells: pl.DataFrame, where: str) -> list[str]:
     peak = cells.sort("dirty_pages_peak", descending=True, maintain_order=True).row(0, named=True)
     if peak["dirty_pages_peak"] == 0:
         return []
-    lost_kib = peak["dirty_pages_peak"] * peak["page_bytes"] / 1024
+    lost = size_text(peak["dirty_pages_peak"] * peak["page_bytes"])
     return [
-        f"At worst a power failure on {where} would have lost {peak['dirty_pages_peak']:,} dirty "
-        f"pages of files ({lost_kib:,.4g} KiB), under {printable(peak['policy'])} with "
-        f"{peak['frames']:,} frames."
+        f"At worst a power failure on {where} loses {peak['dirty_pages_peak']:,} dirty pages of "
+        f"files: {lost}, under {printable(peak['policy'])} with {peak['frames']:,} frames."
     ]
 
 

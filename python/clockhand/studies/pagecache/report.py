@@ -76,8 +76,8 @@ def render(
     table = table_without_filter(rows, facts, {})
     together = {section.label: section.records for section in split}
     ranked = overviews(together)
-    sizes = f"{rows['frames'].n_unique()} memory sizes of {split[0].label}"
-    over = headline(ranked, "I/O time", sizes if len(split) == 1 else f"{len(split)} inputs")
+    where = f"on {split[0].label}" if len(split) == 1 else f"over {len(split)} traces"
+    over = headline(ranked, "I/O time", where)
     if over:
         title, sentences = over, findings(rows, facts)
     parts += OVER_TIME.parts(intervals, facts, parts)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clockhand.report.scales import ratio_text
-from clockhand.report.words import size_share_text, unique
+from clockhand.report.words import size_share_text, time_text, unique
 from clockhand.studies.pages.sections import Section, meaning
 from clockhand.study.phrases import all_of
 from clockhand.study.policies import BASELINE, reads_the_future
@@ -151,10 +151,11 @@ def _against_best(
     section: Section, times_us: Mapping[str, Mapping[int, float]], sizes: Sequence[int]
 ) -> Finding:
     if len(times_us) == 1:
-        [policy] = times_us
+        [(policy, by_size)] = times_us.items()
+        ends = unique([time_text(by_size[size]) for size in (sizes[-1], sizes[0])])
         return Finding(
-            f"Only {policy} was run on {section.label}.",
-            "There is no other policy to compare it with."
+            f"{policy} needs {' to '.join(ends)} of I/O time on {section.label}.",
+            f"{_sizes_text(section, sizes, of='Over')} No other policy was run to compare it with."
             + _over_bound(section, [policy], sizes)
             + _left_out(section),
         )
@@ -207,12 +208,12 @@ def _baseline_text(section: Section) -> str:
     return str(section.baseline)
 
 
-def _sizes_text(section: Section, sizes: Sequence[int]) -> str:
+def _sizes_text(section: Section, sizes: Sequence[int], of: str = "Geometric mean over") -> str:
     if len(sizes) == 1:
         return f"At {sizes[0]:,} frames{_share_text(section, sizes[0], sizes[0])}."
     share = _share_text(section, sizes[0], sizes[-1])
     span = f"{sizes[0]:,} to {sizes[-1]:,} frames{share}"
-    return f"Geometric mean over {len(sizes)} memory sizes, {span}."
+    return f"{of} {len(sizes)} memory sizes, {span}."
 
 
 def _share_text(section: Section, smallest: int, largest: int) -> str:

@@ -112,7 +112,7 @@ def headline(rows: pl.DataFrame) -> str:
     sizes = rows.filter(pl.col("buffer_pages") > 0).partition_by("buffer_pages")
     sizes = [size for size in sizes if size["buffer"].n_unique() > 1]
     if not sizes:
-        return ""
+        return _alone(rows) if rows.height == 1 and not key else ""
     best: dict[str, list[float]] = {}
     ties = 0
     alike = [
@@ -136,18 +136,23 @@ def headline(rows: pl.DataFrame) -> str:
     if len(sizes) == 1:
         where = f"with {_buffer_size(sizes[0])}"
     elif 2 * len(best[name]) <= len(sizes) and (steady := _best_on_average(sizes, column)):
-        return f"On average over {len(sizes)} sizes {steady} {has}"
+        return f"On average over the sizes {steady} {has}"
     if ties:
         return f"{name} and {ties} other{'s' if ties > 1 else ''} {have} {where}"
     return f"{name} {has} {where}{_ahead(best[name])}"
 
 
-def over_inputs(ranking: Overview, inputs: int) -> str:
+def _alone(rows: pl.DataFrame) -> str:
+    row = rows.row(0, named=True)
+    buffer = printable(str(row["buffer"]))
+    return f"{buffer} writes {row['host_writes']:,} pages to flash, {row['erases']:,} erases"
+
+
+def over_inputs(ranking: Overview) -> str:
     """Return the answer of the ranking of all inputs in a line; nothing if drives have one each.
 
     Args:
         ranking: The buffers by pages written to flash, or by p99.
-        inputs: How many inputs there are.
     """
     what = {
         "host_writes": "writes the fewest pages to flash",
@@ -157,7 +162,7 @@ def over_inputs(ranking: Overview, inputs: int) -> str:
     if what is None or not ranking.entries[0].mean:
         return ""
     best, other = ranking.entries[:2]
-    return f"{best.name} {what} over {inputs} inputs{_ahead([best.mean / other.mean])}"
+    return f"{best.name} {what} over {ranking.of}{_ahead([best.mean / other.mean])}"
 
 
 def _ahead(ratios: Sequence[float]) -> str:
@@ -171,10 +176,9 @@ def _ahead(ratios: Sequence[float]) -> str:
 def _best_on_average(sizes: Sequence[pl.DataFrame], column: str) -> str:
     """Return the buffer with the least geometric mean over all sizes, as rankings have it."""
     ratios: dict[str, list[float]] = {}
+    sizes = [size for size in sizes if size[column].min()]
     for size in sizes:
         least: Any = size[column].min()
-        if not least:
-            return ""
         named = size.with_columns(pl.Series("called", _called(size), pl.String))
         for name, value in named.unique("called").select("called", column).iter_rows():
             if value is not None:

@@ -98,7 +98,7 @@ def render(
         title, sentences = headline(rows) or title, findings(rows, facts, run.classes)
     leading = together(sections, overviews, _over_sizes) if len(sections) > 1 else []
     if not answer and leading:
-        title = over_inputs(leading[0], len(sections)) or title
+        title = over_inputs(leading[0]) or title
     table = table_without_filter(rows, facts, HEADINGS)
     parts += OVER_TIME.parts(intervals, facts, parts)
     return study_page().render(

@@ -203,7 +203,7 @@ def _replaced(records: Sequence[Record]) -> Leading:
     for slowdown in SLOWDOWNS:
         least: dict[str, float] = {}
         for record in records:
-            if record["slowdown"] <= 1 + slowdown:
+            if record["slowdown"] <= 1 + slowdown and record["share"] < 1:
                 least[record["policy"]] = min(least.get(record["policy"], 1.0), record["share"])
         texts = {record["policy"]: "nothing" for record in records}
         texts |= {name: f"{100 * (1 - share):.3g}\u00a0%" for name, share in least.items()}

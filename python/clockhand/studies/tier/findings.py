@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from clockhand.report.scales import ratio_text
 from clockhand.report.series import first_spellings
-from clockhand.report.words import titled, unique
+from clockhand.report.words import percent, titled, unique
 from clockhand.study.facts import Facts, printable, trace_label
 from clockhand.study.phrases import all_of, counted
 from clockhand.study.records import Fields, Record
@@ -134,14 +135,20 @@ def _under(at: pl.DataFrame, count: int) -> str:
 
 
 def _too_slow(group: pl.DataFrame, where: str) -> str:
-    """Say that no size that was run is close to fast memory alone, and which comes nearest."""
-    least = min((row for row in _runnable(group)), key=lambda row: row["mean_ns"])
+    """Say that slow memory can replace nothing, and which of less fast memory comes nearest."""
+    rows = _runnable(group)
+    least = min([row for row in rows if row["fast_memory_share"] < 1] or rows, key=_mean_ns)
     alone = fast_alone_ns(group) or 1.0
     return (
-        f"None comes within {100 * SLOWDOWNS[-1]:.0f}\u00a0% of fast memory alone on {where}: "
-        f"{least['line']}, the nearest, takes {least['mean_ns'] / alone:.3g} times as long with "
-        f"{share_text(least)} of it."
+        f"Slow memory can replace nothing of {where} at a slowdown of up to "
+        f"{100 * SLOWDOWNS[-1]:.0f}\u00a0%: {least['line']}, the nearest, takes "
+        f"{ratio_text(least['mean_ns'] / alone)} times as long with {share_text(least)} of fast "
+        "memory."
     )
+
+
+def _mean_ns(row: Record) -> float:
+    return float(row["mean_ns"])
 
 
 def _over_sizes(sizes: Sequence[pl.DataFrame], where: str) -> list[str]:
@@ -166,7 +173,8 @@ def _over_sizes(sizes: Sequence[pl.DataFrame], where: str) -> list[str]:
         texts.append(f"{last} at {counted(count, sum(fastest.values()), 'sizes')}")
         sentences.append(f"Fastest for {where}: {', '.join(texts)}.")
     if compared:
-        sentences.append(f"Migration pays at {pays} of the {compared} sizes at which pages move.")
+        at = f"{pays} of the {compared} sizes" if pays else "none of the sizes"
+        sentences.append(f"Migration pays at {at} at which pages move.")
     return sentences
 
 
@@ -196,10 +204,7 @@ def _fastest(group: pl.DataFrame) -> str | None:
 
 def _runnable(cells: pl.DataFrame) -> list[Fields]:
     timed = cells.drop_nulls("mean_ns").to_dicts()
-    return sorted(
-        (row for row in timed if row["kind"] not in ("offline", "bound")),
-        key=lambda row: row["mean_ns"],
-    )
+    return sorted((row for row in timed if row["kind"] not in ("offline", "bound")), key=_mean_ns)
 
 
 def still_and_moving(cells: pl.DataFrame) -> tuple[list[Fields], list[Fields]]:
@@ -215,9 +220,14 @@ def _at_size(cells: pl.DataFrame, where: str) -> list[str]:
     if not runnable:
         return []
     best = runnable[0]
+    if len(runnable) == 1:
+        times = ratio_text(best["mean_ns"] / (fast_alone_ns(cells) or 1.0))
+        verdict = f"takes {times} times as long as fast memory alone on {where}"
+    else:
+        verdict = f"is fastest for {where}"
     text = (
-        f"With {share_text(best)} of fast memory {best['line']} is fastest for {where}: "
-        f"{best['mean_ns']:,.4g} ns per reference"
+        f"{best['line']} {verdict}: {best['mean_ns']:,.4g} ns per reference with "
+        f"{share_text(best)} of fast memory"
     )
     if len(runnable) > 1 and runnable[1]["mean_ns"] > best["mean_ns"]:
         text += f", {_percent_more(runnable[1], best)} less than {runnable[1]['line']}"
@@ -239,7 +249,7 @@ def _at_size(cells: pl.DataFrame, where: str) -> list[str]:
 
 
 def _percent_more(other: Record, best: Record) -> str:
-    return f"{100 * (1 - best['mean_ns'] / other['mean_ns']):.2g} %"
+    return percent(1 - best["mean_ns"] / other["mean_ns"])
 
 
 def share_text(row: Record) -> str:

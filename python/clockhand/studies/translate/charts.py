@@ -1,6 +1,6 @@
 """The figures of address translation, as in the SCM paper, as Vega-Lite charts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,11 @@ import polars as pl
 from clockhand.report.appearance import Mark, Theme, lines_of
 from clockhand.report.canvas import Canvas, Spec, as_layers, framed, unchecked
 from clockhand.report.over_time import OverTime
+from clockhand.report.overview import Overview, overview
+from clockhand.report.places import Place
 from clockhand.report.scales import OUTLIER, Kind, Measure, label_expression
 from clockhand.report.words import byte_text, unique
-from clockhand.studies.translate.findings import storage_text, tlb_text
+from clockhand.studies.translate.findings import PLACE, storage_text, tlb_text
 from clockhand.study.facts import printable
 from clockhand.study.records import Fields
 
@@ -79,6 +81,56 @@ def panels(rows: pl.DataFrame) -> list[Graph]:
     times = [_times_by_page(group, number) for number, group in enumerate(storages, 1)]
     # The title is about the best page where there are several.
     return times + result if cells["page_bytes"].n_unique() > 1 else result + times
+
+
+BEST_KEYS = ("storage_ratio", "device")
+
+
+def overviews(by_label: Mapping[str, pl.DataFrame]) -> list[Overview]:
+    """Return the ranking of page sizes with its heat map; nothing if there are not two of them.
+
+    Where memory sizes or TLBs differ, a number is the geometric mean over them.
+
+    Args:
+        by_label: The rows of each trace and policy.
+    """
+    values: dict[tuple[str, Place], float] = {}
+    storages: list[tuple[float | None, str | None]] = []
+    for label, rows in by_label.items():
+        timed = rows.drop_nulls("amat_ns")
+        over_best = pl.col("amat_ns") / pl.col("amat_ns").min().over(*BEST_KEYS, *PLACE)
+        keys = (*BEST_KEYS, "page_bytes")
+        means = (
+            timed.select(*keys, over_best)
+            .group_by(keys, maintain_order=True)
+            .agg(pl.col("amat_ns").log().mean().exp())
+        )
+        for ratio, device, page_bytes, mean in means.iter_rows():
+            if (ratio, device) not in storages:
+                storages.append((ratio, device))
+            place = Place(label, storages.index((ratio, device)))
+            values[byte_text(page_bytes), place] = mean
+    if not values:
+        return []
+    summed = overview(
+        values,
+        key="amat",
+        title="Which page size, on which storage, by how much",
+        unit="Time of a reference over that with the best page size",
+        word="Page size",
+        size_word="storage",
+        size_text=lambda place: _storage_name(*storages[int(place)]),
+        notes={},
+        place_word="input",
+        is_diverging=False,
+    )
+    return [] if summed is None else [summed]
+
+
+def _storage_name(ratio: float | None, device: str | None) -> str:
+    if ratio is None:
+        return printable(device or "")
+    return "as memory" if ratio == 1 else f"{ratio:,g} times\nslower"
 
 
 def _like(rows: pl.DataFrame, first: Fields, columns: Sequence[str]) -> pl.DataFrame:
@@ -219,8 +271,10 @@ def _totals(panel: Graph) -> dict[object, float]:
 
 def _edge(panel: Graph) -> float:
     """Return where bars are cut, so that the least of them can be distinguished."""
-    heights = _totals(panel).values()
-    return min(max(heights), OUTLIER * min(heights)) * 1.12
+    heights = sorted(_totals(panel).values())
+    # Of eight bars two are cut at most: more are no outliers.
+    usual = heights[(3 * (len(heights) - 1)) // 4]
+    return min(heights[-1], max(OUTLIER * heights[0], usual)) * 1.12
 
 
 def _marked(panel: Graph, canvas: Canvas) -> list[Spec]:

@@ -84,7 +84,7 @@ def _sentence(group: pl.DataFrame, where: str) -> str:
         row = best.row(0, named=True)
         text = (
             f"On {where}, pages of {byte_text(row['page_bytes'])} are best: "
-            f"{row['amat_ns']:,.1f} ns per reference"
+            f"{row['amat_ns']:,.0f} ns per reference"
         )
         if row["page_bytes"] == USUAL_PAGE_BYTES or costs.is_empty():
             return f"{text}."

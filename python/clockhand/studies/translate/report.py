@@ -14,6 +14,7 @@ from clockhand.studies.translate.charts import (
     OVER_TIME,
     Graph,
     looks,
+    overviews,
     panel_chart,
     panel_records,
     panels,
@@ -56,7 +57,12 @@ class _Section:
     slug: str
     label: str
     summary: str
-    panels: list[Graph]
+    rows: pl.DataFrame
+
+    @property
+    def panels(self) -> list[Graph]:
+        """Its figures."""
+        return panels(self.rows)
 
 
 def render(
@@ -74,7 +80,8 @@ def render(
         intervals: The rows of intervals, if they were asked for.
     """
     parts: list[Part] = []
-    for section in _sections(rows, facts):
+    split = _sections(rows, facts)
+    for section in split:
         parts.append(_part(section, sum(len(part.figures) for part in parts)))
     sentences = findings(rows, facts)
     labels = unique(part.title for part in parts)
@@ -87,7 +94,7 @@ def render(
         title=headline(rows, what),
         sentences=sentences,
         parts=parts,
-        leading=[],
+        leading=overviews({it.label: it.rows for it in split}) if len(split) > 1 else [],
         facts=printable(facts),
         table=table,
         payload=payload(parts, {"rows-heading": table}),
@@ -120,7 +127,7 @@ def _sections(rows: pl.DataFrame, facts: Facts) -> list[_Section]:
             f"under {printable(first['policy'])}"
         )
         slug = free_slug(label, [section.slug for section in result])
-        result.append(_Section(slug, label, summary, panels(group)))
+        result.append(_Section(slug, label, summary, group))
     return result
 
 
@@ -143,4 +150,7 @@ def _part(section: _Section, before: int) -> Part:
             )
         )
         records += panel_records(panel, identity)
-    return Part(section.slug, section.label, section.summary, [("", figures)], records)
+    ranked = overviews({section.label: section.rows})
+    return Part(
+        section.slug, section.label, section.summary, [("", figures)], records, overviews=ranked
+    )
