@@ -126,7 +126,11 @@ class Source(ABC):
 
 
 TIME = "I/O time s"
-CHART_WIDTH, CHART_HEIGHT = 430, 240
+CHART_WIDTH, CHART_HEIGHT = 560, 240
+"""Pixels of a whole chart, with its axis and legend, which leave room for the player beside it;
+and of the height of its values."""
+
+FITTED = {"type": "fit-x", "contains": "padding"}
 
 
 def figures(result: Reported, at_memory: pl.DataFrame) -> "list[alt.LayerChart]":
@@ -136,10 +140,10 @@ def figures(result: Reported, at_memory: pl.DataFrame) -> "list[alt.LayerChart]"
     others = {key: it for key, it in charts.items() if not key.endswith(("heat_map", "ranking"))}
     wanted = ("io_time_relative_to_clock", "io_time", *others)
     curves = [others[key] for key in wanted if key in others][:1]
-    shown = [chart.properties(width=CHART_WIDTH) for chart in heat_maps[:1]]
+    shown = [chart.properties(width=CHART_WIDTH, autosize=FITTED) for chart in heat_maps[:1]]
     if isinstance(result, Simulation):
         return shown + [marked(chart, at_memory) for chart in curves]
-    return shown + [chart.properties(width=CHART_WIDTH) for chart in curves]
+    return shown + [chart.properties(width=CHART_WIDTH, autosize=FITTED) for chart in curves]
 
 
 def marked(curves: Any, at_memory: pl.DataFrame) -> Any:
@@ -147,7 +151,7 @@ def marked(curves: Any, at_memory: pl.DataFrame) -> Any:
     import altair as alt
 
     rule = alt.Chart(at_memory.head(1)).mark_rule(strokeDash=[4, 4]).encode(x="frames:Q")
-    return (curves + rule).properties(width=CHART_WIDTH, height=CHART_HEIGHT)
+    return (curves + rule).properties(width=CHART_WIDTH, height=CHART_HEIGHT, autosize=FITTED)
 
 
 def answer(result: Reported, at_memory: pl.DataFrame) -> str:
