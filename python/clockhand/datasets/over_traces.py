@@ -217,7 +217,7 @@ class OverTraces(Comparison):
             strips,
             canvas,
             title=f"{of_best}, trace by trace",
-            axis_title=f"{of_best}: each trace, mean, 95 % interval",
+            axis_title=of_best if canvas.on_page else f"{of_best}: each trace, mean, 95 % interval",
             label=label,
         )
         if self._against is not None:
