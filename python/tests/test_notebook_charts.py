@@ -153,7 +153,7 @@ def test_what_a_sweep_gives_survives_pickling(tmp_path: Path) -> None:
 
 def test_a_result_says_its_answer_and_offers_what_is_of_use() -> None:
     result = made("pages")
-    assert repr(result).startswith("Simulation of 4 rows: ")
+    assert repr(result).startswith("Simulation of 6 rows: ")
     assert "I/O time" in repr(result) and "\n" not in repr(result)
     assert repr(result).partition(": ")[2].rstrip(".") in result._repr_html_()
     assert {"rows", "facts", "chart", "write_report"} <= set(dir(result))
