@@ -1,11 +1,12 @@
 """Judges a paper's claims by whole sessions too, beside the counts that are kept.
 
-    .venv/bin/python experiments/whole_sessions.py PAPER FOLDER
+    .venv/bin/python experiments/whole_sessions.py PAPER FOLDER [PART...]
 
 The parts of `experiments/PAPER/experiment.toml` on whole sessions (`traces/capture_whole.py`) are
-computed from those that FOLDER has in `whole`, and their tables are kept. Everything else is taken
-from `experiments/results/PAPER`, so that hours need not be computed again: claims, statements and
-thresholds are judged from both. `clockhand reproduce PAPER --traces FOLDER` computes all of it.
+computed (all, or those that are named) from what FOLDER has in `whole`, and their tables are kept.
+Everything else is taken from `experiments/results/PAPER`, so that hours need not be computed again:
+claims, statements and thresholds are judged from both. `clockhand reproduce PAPER --traces FOLDER`
+computes all of it.
 """
 
 import sys
@@ -75,17 +76,19 @@ def judged(paper: str, results: Mapping[str, pl.DataFrame | Measured]) -> dict[s
 
 def main() -> None:
     """Compute the sessions that are there, and write the tables of the paper that follow."""
-    paper, folder = sys.argv[1:]
+    paper, folder, *wanted = sys.argv[1:]
     asked = read_paper_experiment(
         paper, ROOT / f"experiments/{paper}/experiment.toml", traces=folder
     )
     sessions = [
-        (name, part) for name, part in asked.parts if all(it.endswith(WHOLE) for it in part.names)
+        (name, part)
+        for name, part in asked.parts
+        if all(it.endswith(WHOLE) for it in part.names) and name in (wanted or [name])
     ]
     if not sessions:
         sys.exit(f"{folder} has no whole session that {paper} asks for")
-    command = f".venv/bin/python experiments/whole_sessions.py {paper} FOLDER"
-    made = reproduce(replace(asked, parts=tuple(sessions), beside={}), command=command)
+    words = (".venv/bin/python experiments/whole_sessions.py", paper, "FOLDER", *wanted)
+    made = reproduce(replace(asked, parts=tuple(sessions), beside={}), command=" ".join(words))
     files = table_files(
         RESULTS / paper, [it for it in made.tables if it.slug not in JUDGED], made.facts
     )
