@@ -7,6 +7,7 @@ use crate::decode::time_check::TimeCheck;
 use crate::error::TraceError;
 use crate::event::{Action, Event};
 use crate::processor::cpu_cache::CpuCache;
+use crate::processor::view::RecordClass;
 use crate::report::ReadReport;
 use crate::request::{Access, AccessKind, Op, Request};
 use crate::source::Source;
@@ -138,7 +139,9 @@ impl Output {
             self.requests.push(request);
             return Ok(());
         }
-        self.other_request(request)
+        // By its parts: what a call takes whole is put together in memory, and the push above would wait for that.
+        let Request { op, address, bytes, stream, time_ns, class } = request;
+        self.other_request(op, address, bytes, stream, time_ns, class)
     }
 
     /// Takes the events of a request of this many bytes, which `event` makes of the offset and bytes of each piece.
@@ -168,12 +171,25 @@ impl Output {
     pub(crate) fn request_of(&mut self, size_bytes: u64, request: Request) -> Result<(), Fault> {
         match u32::try_from(size_bytes) {
             Ok(bytes) => self.request(Request { bytes, ..request }),
-            Err(_) => self.long_request(size_bytes, request),
+            Err(_) => {
+                let Request { op, address, stream, time_ns, class, .. } = request;
+                self.long_request(size_bytes, op, address, stream, time_ns, class)
+            }
         }
     }
 
     #[cold]
-    fn long_request(&mut self, size_bytes: u64, request: Request) -> Result<(), Fault> {
+    #[inline(never)]
+    fn long_request(
+        &mut self,
+        size_bytes: u64,
+        op: Op,
+        address: u64,
+        stream: u32,
+        time_ns: Option<u64>,
+        class: Option<RecordClass>,
+    ) -> Result<(), Fault> {
+        let request = Request { op, address, bytes: 0, stream, time_ns, class };
         if size_bytes > LONGEST_REQUEST_BYTES {
             return Err("has a size above 1 TiB".into());
         }
@@ -191,7 +207,16 @@ impl Output {
     }
 
     #[inline(never)]
-    fn other_request(&mut self, request: Request) -> Result<(), Fault> {
+    fn other_request(
+        &mut self,
+        op: Op,
+        address: u64,
+        bytes: u32,
+        stream: u32,
+        time_ns: Option<u64>,
+        class: Option<RecordClass>,
+    ) -> Result<(), Fault> {
+        let request = Request { op, address, bytes, stream, time_ns, class };
         if request.time_ns == Some(scan::UNREADABLE_TIME_NS) {
             let time_ns = Some(self.time_before());
             return self.request(Request { time_ns, ..request });
