@@ -33,12 +33,17 @@ demo: setup ## Compare twelve policies on the references of tar and gzip; a tabl
 
 # Tests need no engine with link-time optimization, which takes minutes; an engine that is built already is taken.
 test: PROFILE = quick
+test: RUST_TESTS = target/rust-tests.txt
 test: setup .venv/test.stamp ## Run all tests, of Rust, Python, the command and the report
-	cargo test --profile quick --workspace --locked
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+	cargo test --profile quick --workspace --locked --no-run
+	@echo "Rust's tests run beside Python's. They are shown at the end; until then they are in $(RUST_TESTS)."
+	@cargo test --profile quick --workspace --locked > $(RUST_TESTS) 2>&1 & rust=$$!; \
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder; python=$$?; \
+	wait $$rust; rust=$$?; cat $(RUST_TESTS); exit $$((python + rust))
 
-torture: setup .venv/test.stamp ## Try 5,000 damaged inputs and command lines (SEED=2 tries others), and crashes of serve (hours)
+torture: setup .venv/test.stamp ## Try 5,000 damaged inputs and command lines (SEED=2 tries others), 2,000 cases of properties, crashes of serve (hours)
 	CLOCKHAND_TRIALS=5000 CLOCKHAND_TRIALS_SEED=$(or $(SEED),1) $(BIN)/python -m pytest python/tests/test_trials.py
+	PROPTEST_CASES=2000 PROPTEST_RNG_SEED=$(or $(SEED),1) cargo test --profile quick --locked --workspace
 	CLOCKHAND_MODEL_EFFORT=20 CLOCKHAND_MODEL_REQUESTS=5 CLOCKHAND_KILLS=2000 cargo test --profile quick --locked --package clockhand-serve
 
 # With the tests' profile, so that libraries' build scripts, which compile C, and macros are built once.

@@ -196,7 +196,7 @@ impl Drop for Drive {
 }
 
 proptest! {
-    #![proptest_config(cases(60))]
+    #![proptest_config(cases(16))]
 
     #[test]
     fn the_last_version_of_every_page_is_kept(requests in requests(40, 60, 25), total in 5..14u32) {

@@ -130,7 +130,7 @@ fn assert_same(variant: &str, total: u32, requests: &[Request], pages: u64) {
 }
 
 proptest! {
-    #![proptest_config(cases(60))]
+    #![proptest_config(cases(20))]
 
     #[test]
     fn small_buffers_follow_their_twins(requests in requests(40, 60, 25), total in 5..14u32) {
@@ -141,7 +141,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(8))]
+    #![proptest_config(cases(4))]
 
     #[test]
     fn larger_buffers_follow_their_twins(requests in requests(900, 400, 8), total in 60..200u32) {

@@ -90,7 +90,7 @@ fn with_a_frame_for_every_page_only_first_references_miss() {
 }
 
 proptest! {
-    #![proptest_config(cases(64))]
+    #![proptest_config(cases(16))]
 
     #[test]
     fn the_books_balance(trace in traces(), frames in 1..10u32) {
@@ -208,7 +208,7 @@ const WINDOWS: &[&str] = &[
 ];
 
 proptest! {
-    #![proptest_config(cases(128))]
+    #![proptest_config(cases(32))]
 
     #[test]
     fn craw_and_craw_a_are_clock_on_read_only_traces(trace in traces(), frames in 1..10u32) {
@@ -554,7 +554,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(64))]
+    #![proptest_config(cases(16))]
 
     #[test]
     fn pins_and_write_backs_at_any_time_are_borne(

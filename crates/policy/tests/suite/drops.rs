@@ -160,7 +160,7 @@ fn assert_borne(variant: &str, bits: Bits, frames: u32, trace: &Trace, before: &
 }
 
 proptest! {
-    #![proptest_config(cases(256))]
+    #![proptest_config(cases(48))]
 
     #[test]
     fn pages_that_leave_out_of_turn_and_in_numbers_are_borne(

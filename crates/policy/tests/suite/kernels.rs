@@ -363,7 +363,7 @@ fn assert_follows_its_twin(variant: &str, frames: u32, bits: Bits, happenings: &
 }
 
 proptest! {
-    #![proptest_config(cases(96))]
+    #![proptest_config(cases(32))]
 
     /// Wherever bits come from: the faulting access is seen in either case.
     #[test]

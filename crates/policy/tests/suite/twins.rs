@@ -222,7 +222,7 @@ fn assert_same_with(
 }
 
 proptest! {
-    #![proptest_config(cases(96))]
+    #![proptest_config(cases(32))]
 
     #[test]
     fn small_memories_follow_their_twins(trace in traces(9, 120), frames in 1..8u32) {

@@ -124,7 +124,7 @@ fn the_golden_counts_were_made_with_this_version_of_the_numbers() {
 #[test]
 fn golden_counts_of_small_memories_are_those_of_the_twins() {
     let mut experiment = golden_experiment();
-    experiment.sizes.truncate(2);
+    experiment.sizes.truncate(1);
     let golden = run(&experiment).rows;
     let requests = golden[0].references as usize;
     let references = references(&beginning(&trace(), requests), experiment.page_bytes);

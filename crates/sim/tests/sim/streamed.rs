@@ -190,7 +190,7 @@ fn table(stretches: &[Stretch]) -> RequestTable {
 }
 
 proptest! {
-    #![proptest_config(cases(12))]
+    #![proptest_config(cases(5))]
 
     #[test]
     fn every_policy_counts_the_same_on_traces_of_any_shape(
