@@ -34,9 +34,10 @@ impl Pager {
         let (frames, borrowed) = self.write_back.frames();
         assert_eq!(borrowed, self.read_ahead.lent(), "who has a kept frame is not clear");
         let room = self.read_ahead.capacity() - borrowed;
-        assert!(waiting <= room + free, "more is read ahead than there is room for");
         let evicted = residency.number(Residence::Evicted);
         assert!(evicted <= frames + free, "more pages are under way than there are frames");
+        // And then pages that were read ahead may still have the frames that are lent.
+        assert!(evicted + waiting <= frames + room + free, "more is kept than there is room for");
         let left = residency.number(Residence::Left);
         assert!(
             left == 0 || evicted + waiting + left <= frames + room,
