@@ -95,7 +95,7 @@ def test_memory_becomes_a_profile(clockhand: Clockhand, tmp_path: Path) -> None:
     assert "Copying 4 KiB of memory takes" in text and "TLB" in text
     points = tomllib.loads((tmp_path / "memory.toml").read_text())["measured"]["points"]
     kinds = {point["operation"] for point in points}
-    assert {"memory_copy", "anonymous_fault", "walk_small_pages"} <= kinds
+    assert {"memory_copy", "anonymous_fault", "permission_fault", "walk_small_pages"} <= kinds
     if "ram_disk_read" not in kinds:
         assert "ext4 whose storage is memory was left out:" in text
     left = [path for path in Path("/dev/shm").glob("clockhand-measure-*")]

@@ -55,7 +55,7 @@ impl MemoryMeasurement {
     pub fn steps(&self) -> Vec<String> {
         let words = |step: &Step| match *step {
             Step::Copy { bytes } => format!("copying {} KiB", bytes >> 10),
-            Step::Faults => "first touches of memory".to_owned(),
+            Step::Faults => "first touches of memory, and touches after a fork".to_owned(),
             Step::Walk(Walk::SmallPages) => "a walk through small pages".to_owned(),
             Step::Walk(Walk::HugePages) => "a walk through huge pages".to_owned(),
             Step::Walk(Walk::Lines) => "a walk through memory".to_owned(),
@@ -77,7 +77,7 @@ impl MemoryMeasurement {
             Step::Copy { bytes } => Ok(vec![self.copy(bytes)?]),
             Step::Faults => {
                 self.copied = None;
-                Ok(vec![faults()?])
+                faults()
             }
             Step::Walk(walk) => Ok(self.walk(walk)?.into_iter().collect()),
         }
@@ -143,15 +143,21 @@ impl MemoryMeasurement {
     }
 }
 
-/// First touches of small pages.
-fn faults() -> Result<Point, MeasureError> {
+/// First touches of small pages, and touches of pages that the kernel lets nobody write until it is asked.
+fn faults() -> Result<Vec<Point>, MeasureError> {
     let mut region = Region::anonymous(FAULT_BYTES, Pages::Small)?;
+    let first = Point::of("anonymous_fault", PAGE_BYTES, 1, touches(&mut region)?);
+    region.forbid_writing()?;
+    Ok(vec![first, Point::of("permission_fault", PAGE_BYTES, 1, touches(&mut region)?)])
+}
+
+/// The times of a write to each page, in nanoseconds.
+fn touches(region: &mut Region) -> Result<Vec<f64>, MeasureError> {
     let mut page = 0;
     // Reads would all be given the one page of zeros, so that writes are what is timed.
-    let times_ns = times(FAULT_BYTES / PAGE_BYTES, || {
+    times(FAULT_BYTES / PAGE_BYTES, || {
         region.as_mut_slice()[page * PAGE_BYTES] = 1;
         page += 1;
         Ok::<(), MeasureError>(())
-    })?;
-    Ok(Point::of("anonymous_fault", PAGE_BYTES, 1, times_ns))
+    })
 }

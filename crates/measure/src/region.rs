@@ -1,10 +1,13 @@
 //! Memory that is mapped by hand: aligned to pages, in pages of a chosen size, or backed by a file.
 
 use std::ffi::c_void;
+use std::io::Error;
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
 
+use rustix::io::retry_on_intr;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use rustix::process::{Pid, WaitOptions, waitpid};
 
 use crate::MeasureError;
 
@@ -102,6 +105,21 @@ impl Region {
         // SAFETY: the mapping is owned and borrowed for as long as the slice; only anonymous regions are written, which
         // the kernel zeroed.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
+    }
+
+    /// Has the next write to each page fault once: a child that was forked shared it, and is gone.
+    pub(crate) fn forbid_writing(&self) -> Result<(), MeasureError> {
+        let failed = |error| MeasureError::system("a process cannot be forked", error);
+        // SAFETY: the child does nothing but end, so that no lock of another thread matters to it.
+        let child = match unsafe { libc::fork() } {
+            // SAFETY: it ends the child without running what the parent left for its own end.
+            0 => unsafe { libc::_exit(0) },
+            child => Pid::from_raw(child).filter(|_| child > 0),
+        };
+        let child = child.ok_or_else(|| failed(Error::last_os_error()))?;
+        retry_on_intr(|| waitpid(Some(child), WaitOptions::empty()))
+            .map_err(|error| failed(error.into()))?;
+        Ok(())
     }
 
     /// Bytes of the region that are in huge pages.

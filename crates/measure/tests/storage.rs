@@ -105,8 +105,9 @@ fn memory_has_its_points() {
     }
     let copies = points.iter().filter(|point| point.operation == "memory_copy");
     assert_eq!(copies.count(), SIZES_BYTES.len());
-    assert!(points.iter().any(|point| point.operation == "anonymous_fault"));
-    assert!(points.iter().any(|point| point.operation == "walk_small_pages"));
+    for operation in ["anonymous_fault", "permission_fault", "walk_small_pages"] {
+        assert!(points.iter().any(|point| point.operation == operation), "{operation}");
+    }
 }
 
 /// fio's median time of random reads of 4 KiB, in nanoseconds; `None` without fio.

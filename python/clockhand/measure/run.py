@@ -225,6 +225,8 @@ def _of_memory(points: list[Fields], on_disk: list[Fields], left_out: str | None
             f"Copying 4 KiB of memory takes {copy:,.4g} ns, the first touch of a page "
             f"{touch:,.4g} ns."
         )
+    if allowed := median_ns(points, "permission_fault"):
+        sentences.append(f"A write to a page that may not be written yet takes {allowed:,.4g} ns.")
     small, huge = median_ns(points, "walk_small_pages"), median_ns(points, "walk_huge_pages")
     if small and huge:
         sentences.append(
