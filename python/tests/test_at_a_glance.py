@@ -3,6 +3,7 @@
 import itertools
 import shlex
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -24,6 +25,8 @@ from clockhand.studies.ssd.findings import findings, headline
 from clockhand.study.facts import printable
 from clockhand.study.shell import shell_line
 from programs_example import AGREEING, facts, rows_of, sampled, statistics
+
+GZIP = Path(__file__).resolve().parents[2] / "traces/tar-gzip.parquet"
 
 
 def test_buffers_of_one_page_have_identities_of_their_own() -> None:
@@ -95,10 +98,20 @@ def test_the_headline_of_tiers_is_a_column_of_the_first_table() -> None:
     assert "Time of a reference over that in fast memory alone" in page
 
 
+def test_only_policies_that_serve_are_named_in_the_headline() -> None:
+    run = clockhand.tier(GZIP, fast="10%,25%", policies="lru,tpp,memtis", tiers="cxl")
+    first, second = [said.replace("\u00a0", " ") for said in run._answer()[:2]]
+    assert first.endswith("the memory of tar-gzip.parquet at a slowdown of 10 % (lru and tpp).")
+    assert second == "It can replace 90 % at 5 % (tpp); none of the sizes tried keeps within 1 %."
+    page = run._rendered([])
+    assert page.count(first.replace(" %", "\u00a0%").rstrip(".")) == 2  # title and heading
+    assert "no size tried is enough" in page and "Read –" not in page
+
+
 def test_where_no_size_is_close_to_fast_memory_the_nearest_is_named() -> None:
     for sizes in ("2%,5%", "2%,5%,100%"):
         said = tiers(sizes)._answer()[0].replace("\u00a0", " ")
-        assert said.startswith("Slow memory can replace nothing of t at a slowdown of up to 10 %: ")
+        assert said.startswith("None of the sizes tried keeps t within 10 % of fast memory alone: ")
         assert " the nearest, takes " in said and "(4.88 % of the footprint)" in said
 
 

@@ -185,9 +185,18 @@ def test_a_comparison_tells_the_fastest_and_each_policy_against_the_kernel() -> 
 def test_nobody_is_the_fastest_where_times_overlap_or_were_taken_once() -> None:
     rows = compared(("clock", 3.0, 1, 1), ("craw", 2.0, 1, 1), ("nru", 9.0, 1, 1))
     assert comparison_findings(rows)[0] == (
-        "In a single run each, which says little, craw took least time: 2.00 s, and nru most: "
-        "9.00 s."
+        "craw took least time, 2.00 s, and nru most, 9.00 s, in one run each, which says little."
     )
+    two = compared(("clock", 3.0, 1, 0), ("craw", 2.0, 1, 0))
+    assert comparison_findings(two)[:2] == [
+        "craw took 2.00 s and clock 3.00 s, in one run each, which says little.",
+        "No pages were written to swap.",
+    ]
+    setting = {"memory of each process": "8 MiB, 2,048 frames", "swap": "/swap.img"}
+    page = render_comparison(
+        two, pl.DataFrame(schema=COMPARED_SAMPLE_SCHEMA), facts(options=setting)
+    )
+    assert "One run each · memory of each process 8 MiB, 2,048 frames · swap /swap.img" in page
     again = compared(("clock", 1.9, 1, 1), ("craw", 2.2, 1, 1), ("nru", 8.0, 1, 1))
     assert comparison_findings(pl.concat([rows, again]))[0] == (
         "None is the fastest: the times of craw and clock overlap (medians 2.10 to 2.45 s)."
@@ -417,7 +426,7 @@ def test_a_run_that_was_killed_is_not_the_fastest() -> None:
     once = compared(("clock", 3.0, 100, 50), ("craw", 0.1, 1, 0), ("nru", 4.0, 80, 25))
     rows = once.with_columns(exit_code=pl.Series(codes, dtype=pl.UInt64))
     sentences = comparison_findings(rows)
-    assert "clock took least time: 3.00 s, and nru most" in sentences[0]
+    assert "clock took 3.00 s and nru 4.00 s, in one" in sentences[0]
     assert "to swap by nru: 25." in sentences[1]
     assert not_comparable(rows) == sentences[2:] == [
         "Run 1 under craw is not compared: it ended with exit code 143 (SIGTERM), so that it did "

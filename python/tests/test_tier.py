@@ -189,7 +189,8 @@ def test_findings_say_how_much_memory_can_go_and_whether_moving_pays() -> None:
     )  # fmt: skip
     said = findings(run.rows, run.facts)
     assert said[0].replace("\u00a0", " ") == (
-        "Slow memory can replace 50 % of golden at a slowdown of 1 to 10 % (lru, first-touch)."
+        "Slow memory can replace 50 % of the memory of golden at a slowdown of 1 to 10 % "
+        "(lru, first-touch)."
     )
     assert said[2].startswith("Migration pays at 2 of the 3 sizes")
 

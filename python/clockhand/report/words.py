@@ -45,7 +45,9 @@ def titled(sentences: Sequence[str], inputs: int, otherwise: str) -> tuple[str, 
         return title, list(sentences[1:])
     title = re.split(r"[:;] ", title, maxsplit=1)[0]
     comma = title.rfind(", ", LEAST_TITLE, LONGEST_TITLE)
-    return title if len(title) <= LONGEST_TITLE or comma < 0 else title[:comma], list(sentences)
+    if len(title) > LONGEST_TITLE and comma >= 0:
+        title = title[:comma]
+    return title, list(sentences[title == sentences[0].rstrip(".") :])
 
 
 def byte_text(size_bytes: int) -> str:

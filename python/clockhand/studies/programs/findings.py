@@ -247,11 +247,13 @@ def comparison_findings(rows: pl.DataFrame) -> list[str]:
     if len(known) < 2:
         return not_comparable(rows)
     least = min(known, key=lambda row: row["pages_written"])
-    sentences = [
-        _fastest(known),
+    fewest = (
         f"The fewest pages are written to swap by {printable(least['policy'])}: "
-        f"{least['pages_written']:,.0f}{_zeros(least)}.",
-    ]
+        f"{least['pages_written']:,.0f}{_zeros(least)}."
+    )
+    if not any(row["pages_written"] for row in known):
+        fewest = f"No pages were written to swap{_zeros(least)}."
+    sentences = [_fastest(known), fewest]
     return [
         *sentences,
         *_against_kernel(known),
@@ -304,11 +306,11 @@ def _fastest(known: Sequence[Fields]) -> str:
     first, slowest = ordered[0], ordered[-1]
     rivals = [row for row in ordered[1:] if row["seconds_least"] <= first["seconds_most"]]
     if first["runs"] == 1:
-        return (
-            f"In a single run each, which says little, {printable(first['policy'])} took least "
-            f"time: {first['seconds']:,.2f} s, and {printable(slowest['policy'])} most: "
-            f"{slowest['seconds']:,.2f} s."
-        )
+        least = f"{printable(first['policy'])} took{{}} {first['seconds']:,.2f} s"
+        most = f" and {printable(slowest['policy'])}{{}} {slowest['seconds']:,.2f} s"
+        words = ("", "") if len(known) == 2 else (" least time,", " most,")
+        both = ("" if len(known) == 2 else ",").join([least, most]).format(*words)
+        return f"{both}, in one run each, which says little."
     if rivals:
         names = " and ".join(printable(row["policy"]) for row in (first, *rivals))
         return (

@@ -96,7 +96,8 @@ def render_comparison(rows: pl.DataFrame, samples: pl.DataFrame, facts: PagedRun
     known = rows.filter(pl.col("problem").is_null())
     looks = _contenders(known["policy"].unique(maintain_order=True), PAGE)
     runs = int(known["run"].max() or 1)  # type: ignore[arg-type]
-    text = "One run each." if runs == 1 else f"Medians of {runs} runs; the line is their range."
+    text = "One run each" if runs == 1 else f"Medians of {runs} runs; the line is their range"
+    text = " · ".join([text, *_setting(facts)])
     page.add("comparison", "Side by side", text, _bars(known, looks), bar_chart)
     text = "The first run of each, from its start to its end; counts since the start."
     page.add("meanwhile", "While it ran", text, _courses(samples, looks), line_chart)
@@ -106,6 +107,14 @@ def render_comparison(rows: pl.DataFrame, samples: pl.DataFrame, facts: PagedRun
     ]
     sentences = comparison_findings(rows)
     return page.rendered(OVERLINE, facts["program"], sentences, tables, facts)
+
+
+def _setting(facts: PagedRunFacts) -> list[str]:
+    """Return under what all ran: memory, swap and the device that prices it."""
+    names = ("memory of each process", "swap")
+    known = [(name, facts["options"].get(name)) for name in names]
+    texts = [f"{name} {printable(str(value))}" for name, value in known if value]
+    return [*texts, *(f"device {printable(it['name'])}" for it in facts["devices"])]
 
 
 def _named(rows: pl.DataFrame) -> pl.DataFrame:

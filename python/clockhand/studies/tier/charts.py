@@ -16,7 +16,13 @@ from clockhand.report.places import Place
 from clockhand.report.scales import Kind, Measure
 from clockhand.report.sections import Drawing, over_sizes
 from clockhand.report.singles import is_single
-from clockhand.studies.tier.findings import BOUND, SLOWDOWNS, fast_alone_ns, offline_lines
+from clockhand.studies.tier.findings import (
+    BOUND,
+    NOTHING,
+    SLOWDOWNS,
+    fast_alone_ns,
+    offline_lines,
+)
 
 OVER_TIME = OverTime(
     measures=(
@@ -205,7 +211,7 @@ def _replaced(records: Sequence[Record]) -> Leading:
         for record in records:
             if record["slowdown"] <= 1 + slowdown and record["share"] < 1:
                 least[record["policy"]] = min(least.get(record["policy"], 1.0), record["share"])
-        texts = {record["policy"]: "nothing" for record in records}
+        texts = {record["policy"]: NOTHING[0] for record in records}
         texts |= {name: f"{100 * (1 - share):.3g}\u00a0%" for name, share in least.items()}
         columns.append((f"{100 * slowdown:.0f}\u00a0% slower", texts))
     return [("slow memory can replace, if it may be", columns)]
@@ -240,4 +246,9 @@ def overviews(records_by_label: Mapping[str, Sequence[Record]]) -> list[Overview
         least_series=1,
         first=_replaced(*records_by_label.values()) if len(records_by_label) == 1 else (),
     )
-    return [summed] if summed is not None and summed.has_ranges else []
+    if summed is None or not summed.has_ranges:
+        return []
+    if any(cell and cell.text == NOTHING[0] for entry in summed.entries for cell in entry.cells):
+        said = f"{summed.caption} \u201cnothing\u201d: no size tried is enough."
+        return [replace(summed, caption=said)]
+    return [summed]

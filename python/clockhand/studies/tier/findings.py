@@ -17,6 +17,9 @@ STATIC = "static"
 SLOWDOWNS = (0.01, 0.05, 0.10)
 """How much slower than with fast memory alone a program may become."""
 
+NOTHING = ("nothing", "")
+"""What slow memory can replace where no size tried is enough, and under which policy."""
+
 NAMES = ("line",)
 """What tells rows of one group and size apart, as :func:`with_lines` names them."""
 
@@ -105,33 +108,40 @@ def _replaced(group: pl.DataFrame, where: str) -> list[str]:
     found = replaceable(group)
     if found.is_empty():
         return []
-    runnable = found.drop_nulls().filter(~pl.col("policy").is_in(offline_lines(group)))
+    found = found.filter(~pl.col("policy").is_in(offline_lines(group)))
+    runnable, count = found.drop_nulls(), found["policy"].n_unique()
     limits: dict[tuple[str, str], list[str]] = {}
     for slowdown in reversed(SLOWDOWNS):
         at = runnable.filter(pl.col("slowdown") == slowdown).sort("fast_memory_share")
         share = 0.0 if at.is_empty() else 1 - at["fast_memory_share"][0]
-        what = f"{100 * share:.3g}\u00a0%" if share > 0 else "nothing"
-        of = f" ({_under(at, runnable['policy'].n_unique())})" if share > 0 else ""
+        what = f"{100 * share:.3g}\u00a0%" if share > 0 else NOTHING[0]
+        of = f" ({_under(at, count)})" if share > 0 else ""
         limits.setdefault((what, of), []).append(f"{100 * slowdown:.0f}")
-    if all(what == "nothing" for what, _ in limits):
+    if list(limits) == [NOTHING]:
         return [_too_slow(group, where)]
-    parts = [
-        f"{what}{{}} at {{}}{' to '.join(unique([at[-1], at[0]]))}\u00a0%{of}"
-        for (what, of), at in limits.items()
+    at_most = {
+        part: f"{' to '.join(unique([at[-1], at[0]]))}\u00a0%" for part, at in limits.items()
+    }
+    (what, of), *others = at_most
+    less = [f"{part[0]} at {at_most[part]}{part[1]}" for part in others if part != NOTHING]
+    below = [f"it can replace {all_of(less)}"] if less else []
+    if NOTHING in at_most:
+        below.append(f"none of the sizes tried keeps within {at_most[NOTHING]}")
+    said = "; ".join(below)
+    return [
+        f"Slow memory can replace {what} of the memory of {where} at a slowdown of "
+        f"{at_most[what, of]}{of}.",
+        *([f"{said[0].upper()}{said[1:]}."] if said else []),
     ]
-    first = parts[0].format(f" of {where}", "a slowdown of ")
-    others = f"; {all_of(part.format('', '') for part in parts[1:])}" if parts[1:] else ""
-    return [f"Slow memory can replace {first}{others}."]
 
 
 def _under(at: pl.DataFrame, count: int) -> str:
-    """Name the policies that need the least fast memory, where several need as much."""
+    """Name the policies that need the least fast memory, or say that all of so many do."""
     least = pl.col("fast_memory_share") == at["fast_memory_share"][0]
     names = at.filter(least)["policy"].unique(maintain_order=True)
     if len(names) == count > 1:
         return "every policy"
-    others = len(names) - 1
-    return f"{names[0]} and {others} other{'s' if others > 1 else ''}" if others else str(names[0])
+    return all_of(names)
 
 
 def _too_slow(group: pl.DataFrame, where: str) -> str:
@@ -140,8 +150,8 @@ def _too_slow(group: pl.DataFrame, where: str) -> str:
     least = min([row for row in rows if row["fast_memory_share"] < 1] or rows, key=_mean_ns)
     alone = fast_alone_ns(group) or 1.0
     return (
-        f"Slow memory can replace nothing of {where} at a slowdown of up to "
-        f"{100 * SLOWDOWNS[-1]:.0f}\u00a0%: {least['line']}, the nearest, takes "
+        f"None of the sizes tried keeps {where} within {100 * SLOWDOWNS[-1]:.0f}\u00a0% of fast "
+        f"memory alone: {least['line']}, the nearest, takes "
         f"{ratio_text(least['mean_ns'] / alone)} times as long with {share_text(least)} of fast "
         "memory."
     )
