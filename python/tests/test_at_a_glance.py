@@ -15,6 +15,7 @@ from clockhand.report.lines import cut_note
 from clockhand.report.overview import overview
 from clockhand.report.places import Place
 from clockhand.report.scales import Kind, Measure
+from clockhand.report.sections import headline as ranking_headline
 from clockhand.reproduce.judge import Claim
 from clockhand.reproduce.report import found_text, quoted, readings_text
 from clockhand.reproduce.rules import Verdict
@@ -69,6 +70,21 @@ def test_those_that_hardly_differ_from_the_best_are_named() -> None:
     )  # fmt: skip
     assert summed is not None
     assert "Within 3\u00a0% of the best: craw, nru and lru." in summed.caption
+
+
+def test_a_headline_says_of_how_many_sizes_it_is() -> None:
+    shares = {29: 0.05, 116: 0.2, 290: 0.5}
+    values = {("clock", Place("t", size, share)): 1.0 for size, share in shares.items()}
+    values |= {("craw", Place("t", size, share)): 0.5 for size, share in shares.items()}
+    values["craw", Place("t", 290, 0.5)] = 0.0
+    summed = overview(
+        values, key="time", title="", unit="I/O time over clock", word="Policy",
+        size_word="memory", size_text=str, notes={"clock": "baseline"},
+    )  # fmt: skip
+    assert summed is not None
+    assert summed.caption.endswith("memory 290 (50\u00a0%), where craw needs nothing.")
+    said = ranking_headline([summed], "I/O time", "on t")
+    assert said == "craw needs 50.0\u00a0% less I/O time than clock on t, at 2 of 3 sizes"
 
 
 def test_a_command_is_quoted_as_people_would() -> None:

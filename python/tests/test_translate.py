@@ -13,7 +13,7 @@ import pytest
 import clockhand
 from clockhand.command.translation import for_people
 from clockhand.studies.translate.charts import panels
-from clockhand.studies.translate.findings import best_pages, findings
+from clockhand.studies.translate.findings import best_pages, findings, headline
 from clockhand.studies.translate.run import TRANSLATE_SCHEMA
 from conftest import (
     Clockhand,
@@ -119,6 +119,10 @@ def test_the_sentences_name_the_best_page_and_what_4_kib_costs() -> None:
     assert best["usual_cost"] == pytest.approx(times[4096] / times[best["page_bytes"]] - 1)
     many = grid()
     first, second = findings(many.rows, many.facts)
+    said = headline(many.rows, "t").replace("\u00a0", " ")
+    assert (
+        said == "Best page on t: 512 B or 4 KiB on storage as fast as memory or 100 \u00d7 slower"
+    )
     assert "storage as fast as memory, the best page of 6 combinations of memory and TLB" in first
     assert "512\u00a0B in 3, 4\u00a0KiB in 3; 4\u00a0KiB takes 0\u00a0% to" in second
     (all_alike,) = findings(grid(memory="20%", ratio=100).rows, many.facts)

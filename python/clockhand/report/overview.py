@@ -98,6 +98,8 @@ class Overview:
         one_x: Where 1 is in the ranges.
 
         has_ranges: Whether there is more than one place, and so a range at all.
+
+        part: Of how many places its means are, such as "at 2 of 3 sizes"; nothing if of all.
     """
 
     key: str
@@ -111,6 +113,7 @@ class Overview:
     range_ticks: Sequence[tuple[float, str]]
     one_x: float
     has_ranges: bool
+    part: str = ""
 
     @property
     def starts(self) -> set[int]:
@@ -151,6 +154,7 @@ def overview(
     place_word: str = "trace",
     least_series: int = 2,
     first: Leading = (),
+    sizes_word: str = "sizes",
 ) -> Overview | None:
     """Sum up ratios of many traces and sizes; none where nothing can be compared.
 
@@ -178,6 +182,8 @@ def overview(
         least_series: The least number of rows.
 
         first: Columns before those of sizes: a heading, and by column a text for each series.
+
+        sizes_word: What several sizes are called.
     """
     series, left_out = _run_everywhere(values)
     known = {entry: value for entry, value in values.items() if value > 0 and entry[0] in series}
@@ -221,15 +227,23 @@ def overview(
                 values=[*(None for _, columns in first for _ in columns), *row],
             )
         )
-    of = f"{len(traces)} {place_word}s" if len(traces) > 1 else f"{len(places)} sizes"
+    of = f"{len(traces)} {place_word}s" if len(traces) > 1 else f"{len(places)} {sizes_word}"
+    idle = _without_need(values, series)
+    known_places = len(idle) + len(places)
+
+    def named(place: Place) -> str:
+        size = size_name(place, size_text).split("\n")
+        text = f"{size_word} {size[0]}" + (f" ({size[1]})" if len(size) > 1 else "")
+        return f"{text} on {place.trace}" if len(traces) > 1 else text
+
     shown = sum(len(columns) for heading, columns in groups if heading.startswith("by "))
     return Overview(
         key=key,
         title=title,
-        caption=_caption(unit, places, traces, shown, place_word)
+        caption=_caption(unit, places, traces, shown, place_word, sizes_word)
         + _ties(entries)
         + _left_out(left_out)
-        + _not_compared(values, series, len(places)),
+        + _not_compared({named(place): names for place, names in idle.items()}, known_places),
         word=word,
         unit=unit,
         of=of,
@@ -241,6 +255,7 @@ def overview(
         range_ticks=axis.labelled(),
         one_x=axis.x(1.0),
         has_ranges=len(places) > 1,
+        part=f"at {len(places)} of {known_places} {sizes_word}" if idle else "",
     )
 
 
@@ -268,17 +283,23 @@ def of_each(overviews: Mapping[str, Sequence[Overview]]) -> list[Overview]:
 
 
 def _caption(
-    unit: str, places: Sequence[Place], traces: Sequence[str], shown: int, place_word: str
+    unit: str,
+    places: Sequence[Place],
+    traces: Sequence[str],
+    shown: int,
+    place_word: str,
+    sizes_word: str,
 ) -> str:
     sizes = len({(place.share or place.size) for place in places})
-    over = "1 size" if len(places) == 1 else f"{len(places)} sizes"
+    over = "1 size" if len(places) == 1 else f"{len(places)} {sizes_word}"
     if len(traces) > 1:
         over = f"{len(traces)} {place_word}s"
         if len(places) > len(traces):
             over = f"{len(places):,} places, {over}"
+    ranged = f"means of the {place_word}s" if len(traces) > 1 else sizes_word
     text = (
-        f"{unit}; less is better. The mean is geometric, over {over}, and the range is "
-        f"{f'over the means of the {place_word}s' if len(traces) > 1 else 'over the sizes'}."
+        f"{unit}; less is better. The mean is geometric, over {over}, and the range is over the "
+        f"{ranged}."
     )
     if len(traces) == 1 and sizes > shown:
         text += f" {shown} of {sizes} sizes have a column."
@@ -302,13 +323,28 @@ def _left_out(names: Sequence[str]) -> str:
     return f" Left out, as not run everywhere: {shown}{more}."
 
 
-def _not_compared(values: Values, series: Sequence[str], compared: int) -> str:
-    """Say at how many places nothing is compared: a ratio to 0 says nothing."""
-    zero = {place for (name, place), value in values.items() if value <= 0 and name in series}
-    if not zero:
+def _without_need(values: Values, series: Sequence[str]) -> dict[Place, list[str]]:
+    """Return the places where some need nothing, so that no ratio counts, with their names."""
+    idle: dict[Place, list[str]] = {}
+    for (name, place), value in values.items():
+        if value <= 0 and name in series:
+            idle.setdefault(place, []).append(name)
+    return idle
+
+
+def _not_compared(idle: Mapping[str, Sequence[str]], every: int) -> str:
+    """Say which places the mean leaves out, and why; of many, how many."""
+    if not idle:
         return ""
-    every = len(zero) + compared
-    return f" Left out, as one of them needs nothing: {len(zero)} of {every} places."
+    if len(idle) > MOST_NAMED:
+        return (
+            f" Left out of the mean, as one of them needs nothing: {len(idle)} of {every} places."
+        )
+    places = (
+        f"{place}, where {all_of(names)} {'needs' if len(names) == 1 else 'need'} nothing"
+        for place, names in idle.items()
+    )
+    return f" Left out of the mean: {'; '.join(places)}."
 
 
 def _run_everywhere(values: Values) -> tuple[list[str], list[str]]:

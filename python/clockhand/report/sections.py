@@ -137,7 +137,7 @@ def headline(leading: Sequence[Overview], what: str, where: str) -> str:
     ahead = [entry for entry in entries if entry.note in ("", BASELINE)]
     if baseline is None or len(ahead) < 2:
         return ""
-    over = f"{baseline.name} {where}"
+    over = f"{baseline.name} {where}{leading[0].part and ', ' + leading[0].part}"
     saved = 1 - ahead[0].mean / baseline.mean
     if ahead[0] is baseline or saved < LEAST_SAVED:
         return f"None needs less {what} than {over}"

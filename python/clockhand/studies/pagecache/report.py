@@ -31,8 +31,10 @@ from clockhand.studies.pagecache.charts import (
 )
 from clockhand.studies.pagecache.findings import findings
 from clockhand.study.facts import Facts, printable, trace_label
+from clockhand.study.phrases import all_of
 from clockhand.study.policies import reads_the_future
 from clockhand.study.records import Fields
+from clockhand.study.sizes import bytes_text
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,8 @@ def _sections(rows: pl.DataFrame, facts: Facts) -> list[_Section]:
             f"{first['read_ahead']} · flusher {first['flusher'] or 'none'}"
         )
         slug = free_slug(label, [section.slug for section in result])
+        devices = unique([*group["device"], *group["file_device"]])
+        summary += f" · pages of {bytes_text(first['page_bytes'])} · device {all_of(devices)}"
         records, unit = cell_records(group)
         summary = " · ".join([summary, *same_everywhere(MEASURES, records)])
         ranges = ranges_of(group.to_dicts(), group["trace"][0], facts)

@@ -122,6 +122,7 @@ def overviews(by_label: Mapping[str, pl.DataFrame]) -> list[Overview]:
         size_text=lambda place: _storage_name(*storages[int(place)]),
         notes={},
         place_word="input",
+        sizes_word="storages",
         is_diverging=False,
     )
     return [] if summed is None else [summed]

@@ -1,9 +1,12 @@
 """What a run of address translation says, in sentences."""
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from clockhand.report.words import byte_text
 from clockhand.study.facts import Facts, printable, trace_label
+from clockhand.study.phrases import one_of
 
 USUAL_PAGE_BYTES = 4096
 """The page size that other ones are compared with."""
@@ -52,10 +55,26 @@ def headline(rows: pl.DataFrame, where: str) -> str:
     best = {size for group in groups for size in best_pages(group)["page_bytes"]}
     if timed["page_bytes"].n_unique() < 2:
         return f"Page size and address translation on {where}"
-    least, *others = sorted(best)
-    if not others:
-        return f"Pages of {byte_text(least)} are best on {where}"
-    return f"The best pages are of {byte_text(least)} to {byte_text(others[-1])} on {where}"
+    sizes = one_of(map(byte_text, sorted(best)))
+    if len(best) == 1:
+        return f"Pages of {sizes} are best on {where}"
+    if timed.select("trace", "policy").n_unique() > 1:
+        return f"The best pages are of {sizes} on {where}"
+    return f"Best page on {where}: {', '.join(_by_storage(groups))}"
+
+
+def _by_storage(groups: Sequence[pl.DataFrame]) -> list[str]:
+    """Return the best page sizes of one trace and the storages that they are best on."""
+    found: dict[str, list[str]] = {}
+    for group in groups:
+        sizes = one_of(map(byte_text, sorted(set(best_pages(group)["page_bytes"]))))
+        ratio, device = group.select("storage_ratio", "device").row(0)
+        storage = "as fast as memory" if ratio == 1 else printable(device or "")
+        if ratio not in (None, 1):
+            storage = f"{ratio:,g}\u00a0\u00d7 slower"
+        found.setdefault(sizes, []).append(storage)
+    texts = [f"{sizes} on storage {one_of(storages)}" for sizes, storages in found.items()]
+    return [texts[0], *(text.replace(" on storage ", " at ") for text in texts[1:])]
 
 
 def best_pages(group: pl.DataFrame) -> pl.DataFrame:

@@ -22,6 +22,7 @@ from clockhand.studies.translate.charts import (
 from clockhand.studies.translate.findings import findings, headline
 from clockhand.study.facts import Facts, printable, trace_label
 from clockhand.study.records import Fields
+from clockhand.study.sizes import bytes_text
 
 HEADINGS = {
     "page_bytes": "page (bytes)",
@@ -124,11 +125,24 @@ def _sections(rows: pl.DataFrame, facts: Facts) -> list[_Section]:
         summary = (
             f"{first['references']:,} references, {first['write_references']:,} writes · "
             f"footprint {footprint:,.4g} MiB in pages of {first['page_bytes']:,} bytes · memory "
-            f"under {printable(first['policy'])}"
+            f"under {printable(first['policy'])}{_shares(group)}"
         )
         slug = free_slug(label, [section.slug for section in result])
         result.append(_Section(slug, label, summary, group))
     return result
+
+
+def _shares(group: pl.DataFrame) -> str:
+    """Say what shares of memory are of, where they are more than one number of bytes."""
+    texts = []
+    for (share,), sizes in group.group_by("memory", maintain_order=True):
+        known = (sizes["frames"] * sizes["page_bytes"]).drop_nulls().unique().sort().to_list()
+        if str(share).endswith("%") and len(known) > 1:
+            ends = f"{bytes_text(known[0])} to {bytes_text(known[-1])}"
+            texts.append(f"{str(share)[:-1]}\u00a0%: {ends}")
+    if not texts:
+        return ""
+    return f", a share of the footprint at each page size ({', '.join(texts)})"
 
 
 def _part(section: _Section, before: int) -> Part:
