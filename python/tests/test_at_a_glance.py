@@ -173,9 +173,11 @@ def test_statements_have_the_papers_words_and_say_in_how_many_cases_they_hold() 
         Claim("b", "b", "", "short", "", Verdict.UNTESTABLE, ""),
     ]
     assert quoted(claims[2]) == "\u201cshort\u201d"
-    assert len(quoted(claims[0])) < 120 and quoted(claims[0]).endswith(" …\u201d")
+    assert len(quoted(claims[0])) < 120 and " … " in quoted(claims[0])
+    assert quoted(claims[0])[-20:-1] == long[-19:]
     assert found_text("0 of 8 traces") == "holds on 0 of 8 traces"
-    assert found_text("23.9 %") == "23.9 %"
+    assert found_text("-2.9 % on 2026-01-02") == "\u22122.9\u00a0% on 2026-01-02"
+    assert found_text("1 of 1 traces") == "holds on 1 of 1 trace"
     assert readings_text(claims).startswith("These are 3 readings of 2 statements, a claim each; 1")
 
 

@@ -529,7 +529,7 @@ def test_the_headline_counts_statements_and_no_readings() -> None:
         for place, verdict in enumerate(of)
     ]
     said = headline("The paper", claims)
-    assert said == "The paper: 1 of 3 statements hold in every reading, 1 in some"
+    assert said == "The paper: 1 of 3 statements hold in every reading, 1 in some, 1 in none"
 
 
 def judged_mean_of(*ours: float, paper: float) -> Verdict:

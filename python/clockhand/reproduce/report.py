@@ -46,12 +46,10 @@ def render_reproduction(made: Reproduction) -> str:
         statements=_statement_rows(results["statements"], by_statement(made.claims)),
         readings=readings_text(made.claims),
         claims={
-            statement: [
-                printable({**vars(claim), "found": found_text(claim.found), "words": quoted(claim)})
-                for claim in readings
-            ]
+            statement: [printable(_shown(claim)) for claim in readings]
             for statement, readings in by_statement(made.claims).items()
         },
+        places=_places(by_statement(made.claims)),
         paper_tables={name: _texts(table) for name, table in made.paper_tables.items()},
         parts=parts,
         facts=printable(made.facts),
@@ -72,24 +70,49 @@ def title_of(paper: str, claims: Collection[Claim], traces: int) -> str:
 LONGEST_QUOTE = 110
 """Characters of the paper's words in a table; the claim has all of them."""
 
+LONGEST_END = 45
+"""Characters of their end where they are cut, as many sentences of a paper begin alike."""
+
 OF_CASES = re.compile(r"\d+ of \d+ ")
 """A number that says in how many cases a statement holds."""
 
 
 def quoted(claim: Claim) -> str:
-    """Return the paper's words in quotation marks, cut between two words if they are long."""
-    words = claim.quote if len(claim.quote) <= LONGEST_QUOTE else f"{shorten(claim.quote)} …"
+    """Return the paper's words in quotation marks, cut in the middle if they are long."""
+    words = claim.quote
+    if len(words) > LONGEST_QUOTE:
+        start = words[: LONGEST_QUOTE - LONGEST_END].rpartition(" ")[0].rstrip(",;: …")
+        words = f"{start} … {words[-LONGEST_END:].partition(' ')[2]}"
     return f"\u201c{words}\u201d"
-
-
-def shorten(quote: str) -> str:
-    """Return the first words of a quotation."""
-    return quote[:LONGEST_QUOTE].rpartition(" ")[0].rstrip(",;: …")
 
 
 def found_text(found: str) -> str:
     """Return what was found; of cases, in how many it holds: 0 of 8 traces contradicts."""
-    return f"holds on {found}" if OF_CASES.match(found) else found
+    return typeset(f"holds on {found}" if OF_CASES.match(found) else found)
+
+
+def typeset(text: str) -> str:
+    """Return a text whose numbers have their minus and stay with what they are in."""
+    text = re.sub(r"(?<![\w.\u2013-])-(?=\d)", "\u2212", text.replace(" %", "\u00a0%"))
+    return re.sub(r"\b1 of 1 (\w+)s\b", r"1 of 1 \1", text)
+
+
+def _shown(claim: Claim) -> Record:
+    """What the page shows of a claim."""
+    texts = {"found": found_text(claim.found), "paper": typeset(claim.paper)}
+    return {**vars(claim), **texts, "words": quoted(claim)}
+
+
+def _places(claims: Mapping[str, Sequence[Claim]]) -> dict[str, str]:
+    """Where the paper has each statement, with its name where another has the same words."""
+    words = [quoted(readings[0]) for readings in claims.values()]
+    return {
+        name: printable(
+            readings[0].place
+            + (f": {name.replace('-', ' ')}" if words.count(quoted(readings[0])) > 1 else "")
+        )
+        for name, readings in claims.items()
+    }
 
 
 def readings_text(claims: Collection[Claim]) -> str:
@@ -109,14 +132,15 @@ def _statement_rows(
     table: pl.DataFrame, claims: Mapping[str, Sequence[Claim]]
 ) -> list[tuple[str, ...]]:
     """Rows of statements: name, the paper's words, place, number, and what was found."""
-    rows = []
+    rows, places = [], _places(claims)
     for row in table.to_dicts():
         ends = []
         for end in ("best", "worst"):
             verdict, _, found = row[end].partition(": ")
             ends.append(f"{verdict}: {found_text(found)}" if found else row[end])
         words = quoted(claims[row["statement"]][0])
-        ours = (row["statement"], words, row["place"], row["paper"], row["holds"], *ends)
+        paper = typeset(row["paper"])
+        ours = (row["statement"], words, places[row["statement"]], paper, row["holds"], *ends)
         rows.append(tuple(printable(text) for text in ours))
     return rows
 

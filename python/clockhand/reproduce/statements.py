@@ -67,13 +67,14 @@ def statements(claims: Collection[Claim]) -> pl.DataFrame:
 
 
 def headline(paper: str, claims: Collection[Claim]) -> str:
-    """Return how many rows of :func:`statements` hold in every reading, and in some."""
+    """Return how many rows of :func:`statements` hold in every reading, in some and in none."""
     judged = _judged(claims).values()
     held = [(_held(readings), len(readings)) for readings in judged]
     everywhere = sum(count == of for count, of in held)
     some = sum(0 < count < of for count, of in held)
+    none = len(held) - everywhere - some
     said = f"{paper}: {everywhere} of {len(held)} statements hold in every reading"
-    return said + (f", {some} in some" if some else "")
+    return said + (f", {some} in some" if some else "") + (f", {none} in none" if none else "")
 
 
 def by_statement(claims: Iterable[Claim]) -> dict[str, list[Claim]]:
