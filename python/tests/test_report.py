@@ -274,13 +274,16 @@ def test_the_finding_says_when_nothing_beats_clock() -> None:
 def test_the_finding_names_all_that_share_the_first_place() -> None:
     rows = with_times({"clock": [100], "lru": [50], "craw": [50]})
     assert first_finding(rows) == "lru and craw need 50.0 % less I/O time than clock on t."
+    rows = with_times({"clock": [1000], "lru": [722], "craw": [717]})
+    said = "craw and lru, alike, need about 28 % less I/O time than clock on t."
+    assert first_finding(rows) == said
 
 
 def test_the_finding_never_recommends_a_policy_that_reads_the_future() -> None:
     rows = with_times({"clock": [100], "craw": [80], "min": [10]})
     found = finding(sections(rows, None)[0])
     assert found.lead.startswith("craw needs 20.0")
-    assert "min is left out here: no running system can know the future." in found.detail
+    assert "min does not compete: no running system can know the future." in found.detail
 
 
 def test_the_finding_without_clock_is_against_the_best_of_each_size() -> None:

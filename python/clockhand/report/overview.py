@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from clockhand.report.places import Place, groups_of, size_name
 from clockhand.report.scales import ratio_text
 from clockhand.report.spread import Range, RangeAxis, range_of
-from clockhand.report.words import UNKNOWN, free_slug, unique
+from clockhand.report.words import UNKNOWN, free_slug, percent, unique
 from clockhand.study.phrases import all_of
 
 STRONGEST = math.log(2)
@@ -304,6 +304,20 @@ def _caption(
     if len(traces) == 1 and sizes > shown:
         text += f" {shown} of {sizes} sizes have a column."
     return text
+
+
+def less_text(means: Mapping[str, float], what: str) -> str:
+    """Return who needs how much less than a baseline: all whose ratios to it are printed alike.
+
+    Args:
+        means: The ratios, the least first.
+        what: What there is less of.
+    """
+    (first, least), *_ = means.items()
+    alike = [name for name, mean in means.items() if ratio_text(mean) == ratio_text(least)]
+    if len(alike) == 1:
+        return f"{first} needs {percent(1 - least)} less {what}"
+    return f"{all_of(alike)}, alike, need about {100 * (1 - least):.0f}\u00a0% less {what}"
 
 
 def _ties(entries: Sequence[Entry]) -> str:

@@ -9,11 +9,11 @@ from clockhand.report.compared import Compared, Record, series_of
 from clockhand.report.emphasis import emphasised, kept
 from clockhand.report.html import Part, SeriesLook
 from clockhand.report.measures import Drawn, caption, measure_chart
-from clockhand.report.overview import BASELINE, Overview, of_each
+from clockhand.report.overview import BASELINE, Overview, less_text, of_each
 from clockhand.report.overview_charts import overview_charts
 from clockhand.report.scales import Measure
 from clockhand.report.singles import Measured, is_single
-from clockhand.report.words import free_slug, percent
+from clockhand.report.words import free_slug
 
 LEAST_SAVED = 0.0005
 """Less than this would be written as 0.0 %."""
@@ -141,7 +141,8 @@ def headline(leading: Sequence[Overview], what: str, where: str) -> str:
     saved = 1 - ahead[0].mean / baseline.mean
     if ahead[0] is baseline or saved < LEAST_SAVED:
         return f"None needs less {what} than {over}"
-    return f"{ahead[0].name} needs {percent(saved)} less {what} than {over}"
+    means = {entry.name: entry.mean / baseline.mean for entry in ahead if entry is not baseline}
+    return f"{less_text(means, what)} than {over}"
 
 
 def parts_of(sections: Iterable[Section], highlight: Sequence[str]) -> list[Part]:

@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from clockhand.report.overview import less_text
 from clockhand.report.scales import ratio_text
 from clockhand.report.words import size_share_text, time_text, unique
 from clockhand.studies.pages.sections import Section, meaning
@@ -98,15 +99,17 @@ def _against_baseline(
         if policy != baseline
     }
     means = {policy: _mean(by_size.values()) for policy, by_size in ratios.items()}
+    means = dict(sorted(means.items(), key=lambda item: item[1]))
     least = min(means.values())
     best = [policy for policy, mean in means.items() if mean - least < NOTICEABLE / 10]
     verb = "needs" if len(best) == 1 else "need"
     clock = _baseline_text(section)
     if least < 1 - NOTICEABLE:
-        lead = (
-            f"{all_of(best)} {verb} {_percent(1 - least)} less I/O time than {clock} "
-            f"on {section.label}."
-        )
+        alike = sum(ratio_text(mean) == ratio_text(least) for mean in means.values())
+        said = f"{all_of(best)} {verb} {_percent(1 - least)} less I/O time"
+        if alike > len(best):
+            said = less_text(means, "I/O time")
+        lead = f"{said} than {clock} on {section.label}."
     elif least <= 1 + NOTICEABLE:
         lead = (
             f"No policy needs less I/O time than {clock} on {section.label}; "
@@ -232,8 +235,8 @@ def _left_out(section: Section) -> str:
     )
     if not offline:
         return ""
-    verb = "is" if len(offline) == 1 else "are"
-    return f" {all_of(offline)} {verb} left out here: no running system can know the future."
+    verb = "does" if len(offline) == 1 else "do"
+    return f" {all_of(offline)} {verb} not compete: no running system can know the future."
 
 
 def _percent(share: float) -> str:

@@ -9,11 +9,11 @@ import polars as pl
 from clockhand.report.appearance import BOUND_DASH, PAGE, Mark
 from clockhand.report.canvas import CANVAS
 from clockhand.report.html import Figure, Part, focus_of, payload, template
-from clockhand.report.overview import Overview
+from clockhand.report.overview import Overview, less_text
 from clockhand.report.scales import Measure
 from clockhand.report.singles import is_single, singles
 from clockhand.report.table import Table
-from clockhand.report.words import byte_text, percent, size_text
+from clockhand.report.words import byte_text, percent, size_share_text, size_text, unique
 from clockhand.studies.pages.charts import (
     MEASURES,
     OVER_TIME,
@@ -34,7 +34,7 @@ from clockhand.studies.pages.sections import Section, sections
 from clockhand.studies.pages.table import table
 from clockhand.study.facts import Facts, printable
 from clockhand.study.files import publish
-from clockhand.study.phrases import counted
+from clockhand.study.phrases import MOST_LISTED, all_of, counted
 from clockhand.study.policies import called
 from clockhand.study.records import Fields
 
@@ -115,6 +115,7 @@ def render(
         over_time=over_time,
         leading=first,
         following=leading[len(first) :],
+        setting=_setting(split),
         facts=printable(facts),
         table=laid_out,
         payload=payload([*parts, *over_time], {"rows-heading": laid_out}),
@@ -142,10 +143,10 @@ def _title(parts: Sequence[SectionPart], leading: Sequence[Overview]) -> str:
     if not leading or not ahead or not leading[0].unit.endswith("clock"):
         return f"Memory-replacement policies compared on {inputs}"
     if not _are_of_devices(leading):
-        least, name = 1 - ahead[0].mean, ahead[0].name
-        if least <= NOTICEABLE:
+        if 1 - ahead[0].mean <= NOTICEABLE:
             return f"No policy needs less I/O time than clock over {inputs}"
-        return f"{name} needs {percent(least)} less I/O time than clock over {inputs}"
+        said = less_text({entry.name: entry.mean for entry in ahead}, "I/O time")
+        return f"{said} than clock over {inputs}"
     best = [
         next(entry.name for entry in summed.entries if not entry.note or entry.note == "baseline")
         for summed in leading
@@ -228,6 +229,21 @@ def _missing(section: Section, measure: Measure) -> str:
             "Add --policy bound for this figure."
         )
     return f"The rows hold no {measure.title}, so there is nothing to draw."
+
+
+def _setting(split: Sequence[Section]) -> str:
+    """Return what holds for all inputs: memory, page size and device."""
+    shares = unique(
+        share for it in split for record in it.records if (share := record["memory_share"])
+    )
+    sizes = unique(map(size_share_text, sorted(shares)))
+    pages = unique(byte_text(section.setting["page_bytes"]) for section in split)
+    texts = [f"pages of {all_of(pages)}", f"device {all_of(by_device(split))}"]
+    if sizes:
+        few = len(sizes) <= MOST_LISTED
+        memory = all_of(sizes) if few else f"{sizes[0]} to {sizes[-1]}"
+        texts.insert(0, f"memory {memory} of each footprint")
+    return " · ".join(texts)
 
 
 def _summary(section: Section) -> str:

@@ -74,7 +74,8 @@ def _by_storage(groups: Sequence[pl.DataFrame]) -> list[str]:
             storage = f"{ratio:,g}\u00a0\u00d7 slower"
         found.setdefault(sizes, []).append(storage)
     texts = [f"{sizes} on storage {one_of(storages)}" for sizes, storages in found.items()]
-    return [texts[0], *(text.replace(" on storage ", " at ") for text in texts[1:])]
+    later = (text.replace(" on storage ", " at ") for text in texts[1:])
+    return [text.replace(" slower or", " or") for text in (texts[0], *later)]
 
 
 def best_pages(group: pl.DataFrame) -> pl.DataFrame:
