@@ -165,6 +165,11 @@ def test_the_title_of_several_localities_counts_what_predicts_better() -> None:
     )
 
 
+def test_the_title_of_one_locality_names_its_trace() -> None:
+    said = title([Finding("Write recency predicts the next write better.", "", "")], ["t"])
+    assert said == "Write recency predicts the next write better on t"
+
+
 def test_statements_have_the_papers_words_and_say_in_how_many_cases_they_hold() -> None:
     long = "the temporal locality of read references is very similar to that of all " * 3
     claims = [

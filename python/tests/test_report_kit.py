@@ -75,8 +75,8 @@ def test_an_outlier_does_not_flatten_the_others() -> None:
 
 
 def test_a_ratio_has_fewer_decimals_where_it_is_large() -> None:
-    assert [ratio_text(value) for value in (0.723, 9.99, 12.34, 157.4)] == [
-        "0.72", "9.99", "12.3", "157",
+    assert [ratio_text(value) for value in (0.723, 9.99, 12.34, 157.4, 0.00127, 0.0523, 0.0)] == [
+        "0.72", "9.99", "12.3", "157", "0.0013", "0.052", "0.000",
     ]  # fmt: skip
 
 

@@ -251,6 +251,16 @@ def _with_base_names(table: pl.DataFrame, facts: Record) -> pl.DataFrame:
     return table.rename({name: short[name] for name in table.columns if name in short})
 
 
+LONGEST_SHARE = 7
+"""Characters of a number that somebody wrote; a computed share has more."""
+
+
+def _heading(text: str) -> str:
+    """Return a column's heading; a share with all its digits is written in percent."""
+    is_share = text.startswith("0.") and len(text) > LONGEST_SHARE and text[2:].isdecimal()
+    return f"{100 * float(text):.4g}\u00a0%" if is_share else text
+
+
 def _asked(experiment: Experiment, tables: Iterable[PaperTable], facts: Record) -> Fields:
     """Return what an experiment asks, what its author expects and its analyses, for a report."""
     from clockhand.report.table import plain_table
@@ -261,7 +271,7 @@ def _asked(experiment: Experiment, tables: Iterable[PaperTable], facts: Record) 
         "analyses": [
             {
                 "title": table.title,
-                "columns": [(it.heading, it.numeric) for it in shown.columns],
+                "columns": [(_heading(it.heading), it.numeric) for it in shown.columns],
                 "rows": shown.rows,
             }
             for table in tables

@@ -26,6 +26,9 @@ GREY_OPACITY = 0.55
 OUTLIER = 3
 """A bar is cut if it is this many times as long as all but the longest quarter."""
 
+FAR = 20
+"""Only a bar so many times as long as those is cut: a shorter one can be drawn as it is."""
+
 WHOLE = 0.8
 """Bars of shares that reach so far have the whole at the end of their axis."""
 
@@ -133,6 +136,8 @@ def bar_edge(compared: Compared, measure: Measure) -> float:
     known = sorted(compared.known(measure.field)) or [0.0]
     longest_usual = known[(3 * (len(known) - 1)) // 4]
     anchors = compared.known(measure.field, compared.anchors)
+    if known[-1] < FAR * longest_usual:
+        return known[-1]
     edge = max([OUTLIER * longest_usual, *anchors])
     return edge if 0 < edge < known[-1] / 1.2 else known[-1]
 

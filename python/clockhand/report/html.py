@@ -57,6 +57,9 @@ MOST_SENTENCES = 3
 MOST_ROWS_OPEN = 12
 """Rows of a second ranking that stand open above the figures; a longer one is folded."""
 
+MOST_COLUMNS_ON_PAPER = 40
+"""Columns of a table of all rows that can be printed and read."""
+
 MOST_NOTES = 10
 """Notes on a trace that stand open; a capture of files has one for each process."""
 
@@ -308,6 +311,7 @@ def template(page: Path) -> jinja2.Template:
         "library": _library,
         "largest_title": LARGEST_TITLE,
         "most_notes": MOST_NOTES,
+        "most_columns_on_paper": MOST_COLUMNS_ON_PAPER,
         "most_rows_open": MOST_ROWS_OPEN,
         "open_parts": open_parts,
         "stills": stills,

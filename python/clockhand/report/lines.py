@@ -36,7 +36,7 @@ LABEL_GAP = 13
 """Pixels between two labels at the ends of lines."""
 
 LABEL_SIZE = 11
-LONGEST_LABEL = 22
+LONGEST_LABEL = 26
 MOST_NOTES = 4
 """Outliers that a figure tells at its edge; its caption has more of them."""
 

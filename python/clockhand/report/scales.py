@@ -112,7 +112,8 @@ def exact_format(kind: Kind) -> str:
 def ratio_text(ratio: float) -> str:
     """Return a ratio for reading: two decimals, fewer where it is large, more where it is tiny."""
     if ratio < 0.0995:
-        return f"{ratio:.3f}"
+        decimals = max(3, 1 - math.floor(math.log10(ratio))) if ratio > 1e-9 else 3
+        return f"{ratio:.{decimals}f}"
     if ratio >= 99.95:
         return f"{ratio:,.0f}"
     return f"{ratio:.1f}" if ratio >= 9.995 else f"{ratio:.2f}"

@@ -72,7 +72,7 @@ def title(verdicts: Sequence[Verdict], labels: Sequence[str]) -> str:
         labels: What the traces are called.
     """
     if len(verdicts) == 1:
-        return verdicts[0].lead.rstrip(".")
+        return f"{verdicts[0].lead.rstrip('.')} on {labels[0]}"
     known = [verdict.better for verdict in verdicts if verdict.better]
     if not known:
         return f"No page is written twice on {len(labels)} traces"

@@ -231,12 +231,19 @@ def _missing(section: Section, measure: Measure) -> str:
     return f"The rows hold no {measure.title}, so there is nothing to draw."
 
 
+SAME_MEMORY = 1.03
+"""Shares of footprints that differ by less than this factor were asked for as one."""
+
+
 def _setting(split: Sequence[Section]) -> str:
     """Return what holds for all inputs: memory, page size and device."""
-    shares = unique(
-        share for it in split for record in it.records if (share := record["memory_share"])
-    )
-    sizes = unique(map(size_share_text, sorted(shares)))
+    shares = {share for it in split for record in it.records if (share := record["memory_share"])}
+    # The same percentage of two footprints is not quite the same share.
+    distinct: list[float] = []
+    for share in sorted(shares):
+        if not distinct or share > SAME_MEMORY * distinct[-1]:
+            distinct.append(share)
+    sizes = [size_share_text(share) for share in distinct]
     pages = unique(byte_text(section.setting["page_bytes"]) for section in split)
     texts = [f"pages of {all_of(pages)}", f"device {all_of(by_device(split))}"]
     if sizes:
