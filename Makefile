@@ -1,9 +1,9 @@
 # Clockhand: `make demo` shows what it does, `make test` tests it. Both set up what they need in .venv.
 PYTHON ?= python3
 BIN := .venv/bin
-# How the engine is built: release, or quick for work on the code (make setup PROFILE=quick).
-PROFILE ?= release
-WHEEL_PROFILE := $(PROFILE)
+# How the engine is built: local, quick for work on the code (make setup PROFILE=quick), or release as in wheels.
+PROFILE ?= local
+WHEEL_PROFILE = release
 # Where wheels are built: here, and releases from a copy of what is committed.
 TREE = .
 # A wheel is for processors like this machine's, and for Linux with this C library or a newer one.
@@ -83,7 +83,7 @@ wheel: setup .venv/test.stamp .venv/wheel.stamp ## Build the wheel into dist, fo
 	CLOCKHAND_WHEEL=$$(echo dist/*.whl) python -m pytest -q python/tests/test_wheel.py
 
 container: release-tree ## Build the image of the command with podman or docker, and try it
-	PROFILE=$(PROFILE) packaging/container.sh target/release-tree
+	PROFILE=$(WHEEL_PROFILE) packaging/container.sh target/release-tree
 
 # Made of the committed state with the time of its commit, so that all can be made again, byte for byte.
 release sources: TREE = target/release-tree
@@ -125,6 +125,7 @@ mutants: ## Say which changes of policies and flash drives no test notices (carg
 	-$(MUTANTS) --timeout 60 --package clockhand-policy --cargo-arg=--test=suite -- -- golden
 	$(MUTANTS) --timeout 900 --package clockhand-policy --package clockhand-device
 
+bench: PROFILE = release
 bench: setup .venv/test.stamp ## Measure the hot paths, and compare with libCacheSim (see benches/README.md)
 	cargo bench --workspace --locked
 	$(BIN)/python benches/compare.py
