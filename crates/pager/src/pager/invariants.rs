@@ -36,7 +36,9 @@ impl Pager {
         let room = self.read_ahead.capacity() - borrowed;
         let evicted = residency.number(Residence::Evicted);
         assert!(evicted <= frames + free, "more pages are under way than there are frames");
-        // And then pages that were read ahead may still have the frames that are lent.
+        // A miss that failed may have lent frames before the pages in them had left: the next one drops those first.
+        let capacity = self.read_ahead.capacity();
+        assert!(waiting <= capacity + free, "more is read ahead than there are frames for it");
         assert!(evicted + waiting <= frames + room + free, "more is kept than there is room for");
         let left = residency.number(Residence::Left);
         assert!(
