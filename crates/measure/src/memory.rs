@@ -143,7 +143,7 @@ impl MemoryMeasurement {
     }
 }
 
-/// First touches of small pages, and touches of pages that the kernel lets nobody write until it is asked.
+/// First touches of small pages, and first writes after the kernel has forbidden to write them.
 fn faults() -> Result<Vec<Point>, MeasureError> {
     let mut region = Region::anonymous(FAULT_BYTES, Pages::Small)?;
     let first = Point::of("anonymous_fault", PAGE_BYTES, 1, touches(&mut region)?);
