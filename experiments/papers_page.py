@@ -78,7 +78,8 @@ def statements(folder: str) -> list[str]:
 
 LEFT_OUT = re.compile(
     r";.*|it holds |(?<=combinations) of program and memory|\w+ stand-in, |(?<=cases) from .*|"
-    r", the traces' means from .*|, on .* of memory|(?<=of )the (?=cells)|(?<=\()95 %: "
+    r", the traces' means from .*|, on .* of memory|(?<=of )the (?=cells)|(?<=\()95 %: |"
+    r"another policy costs less in (?=\d)|(?<=: )in (?=\d)|, \+[\d.]+ % at most"
 )
 """What the tables leave out of a verdict and its numbers; ``claims.csv`` has it."""
 

@@ -1,9 +1,10 @@
-"""Judges a paper's claims by whole sessions too, beside the counts that are kept.
+"""Judges a paper's claims by whole sessions or other parts, beside the counts that are kept.
 
     .venv/bin/python experiments/whole_sessions.py PAPER FOLDER [PART...]
 
 The parts of `experiments/PAPER/experiment.toml` on whole sessions (`traces/capture_whole.py`) are
-computed (all, or those that are named) from what FOLDER has in `whole`, and their tables are kept.
+computed from what FOLDER has in `whole`, or the parts that are named, and their tables are kept;
+`-` is no FOLDER, for parts on what is committed.
 Everything else is taken from `experiments/results/PAPER`, so that hours need not be computed again:
 claims, statements and thresholds are judged from both. `clockhand reproduce PAPER --traces FOLDER`
 computes all of it.
@@ -35,6 +36,8 @@ SLUGS = {
 """Kept tables that are not called as the part of the experiment that they are of."""
 JUDGED = ("claims", "statements", "thresholds", "rules")
 TRACE = "# trace: "
+NONE = "-"
+"""Stands for no folder."""
 
 
 def kept_results(paper: str, folder: str) -> dict[str, pl.DataFrame | Measured]:
@@ -78,16 +81,19 @@ def main() -> None:
     """Compute the sessions that are there, and write the tables of the paper that follow."""
     paper, folder, *wanted = sys.argv[1:]
     asked = read_paper_experiment(
-        paper, ROOT / f"experiments/{paper}/experiment.toml", traces=folder
+        paper,
+        ROOT / f"experiments/{paper}/experiment.toml",
+        traces=None if folder == NONE else folder,
     )
     sessions = [
         (name, part)
         for name, part in asked.parts
-        if all(it.endswith(WHOLE) for it in part.names) and name in (wanted or [name])
+        if (name in wanted if wanted else all(it.endswith(WHOLE) for it in part.names))
     ]
     if not sessions:
-        sys.exit(f"{folder} has no whole session that {paper} asks for")
-    words = (".venv/bin/python experiments/whole_sessions.py", paper, "FOLDER", *wanted)
+        sys.exit(f"{folder} has no whole session and no such part that {paper} asks for")
+    named = folder if folder == NONE else "FOLDER"
+    words = (".venv/bin/python experiments/whole_sessions.py", paper, named, *wanted)
     made = reproduce(replace(asked, parts=tuple(sessions), beside={}), command=" ".join(words))
     files = table_files(
         RESULTS / paper, [it for it in made.tables if it.slug not in JUDGED], made.facts

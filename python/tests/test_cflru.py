@@ -37,9 +37,11 @@ PAPERS_MB = {
     for claim in packaged_content("cflru", "claims.toml")["claim"]
     if claim["key"] in ("swap", "buffers")
 }
-CLAIMS = 43
+CLAIMS = 46
 BESIDE = 2 * 12 + 2
 """Controllers of the window that adapts, and the predicted window."""
+JOURNALED = 2
+"""On a journaling file system."""
 FLUSHED = 13
 """Further readings, in which what is dirty at the end is written."""
 ELAPSED = {"no-readahead-time", "static-time", "dynamic-time"}
@@ -74,7 +76,7 @@ def programs(part: str, static: float, dynamic: float, offline: float) -> pl.Dat
                         "write_ios": 100 + place,
                         "clean_evictions": 9,
                         "dirty_evictions": 0,
-                        "dirty_pages_mean": 5.0 if policy == "lru" else 6.0,
+                        "dirty_pages_mean": 5.0 if policy == "lru" else 5.4,
                     }
                 )
     return pl.DataFrame(rows)
@@ -245,16 +247,17 @@ def test_the_command_prints_verdicts_and_writes_page_and_tables(
     assert sorted(dataset.glob("*/part-*.parquet")) == parts, "no cell is computed twice"
     claims = pl.read_csv(tmp_path / "claims.csv")
     assert claims["found"].to_list() == [it.found.replace("\u00a0", " ") for it in made.claims]
-    assert claims.height == CLAIMS + FLUSHED + BESIDE
+    all_claims = CLAIMS + FLUSHED + BESIDE + JOURNALED
+    assert claims.height == all_claims
     assert claims["claim"].str.ends_with("-flushed").sum() == FLUSHED + BESIDE // 2
     assert set(claims.filter(pl.col("verdict") == "not testable here")["claim"]) >= ELAPSED
     assert {path.name for path in (tmp_path / "t").iterdir()} == {
         "claims.csv", "statements.csv", "swap.csv", "swap-flushed.csv", "buffers.csv",
-        "buffers-flushed.csv", "kernels.csv", "predicted.csv", "controller.csv",
-        "controller-flushed.csv", "thresholds.csv", "rules.csv",
+        "buffers-flushed.csv", "buffers-journal.csv", "kernels.csv", "predicted.csv",
+        "controller.csv", "controller-flushed.csv", "thresholds.csv", "rules.csv",
     }  # fmt: skip
     page = (tmp_path / "p.html").read_text()
-    assert f"The CFLRU paper on 15 traces: of {CLAIMS + FLUSHED + BESIDE - 3} claims" in page
+    assert f"The CFLRU paper on 15 traces: of {all_claims - 3} claims" in page
     assert "in how many readings it holds" in page and "of 2 readings" in page
     opened_page(tmp_path / "p.html")
 
@@ -262,7 +265,7 @@ def test_the_command_prints_verdicts_and_writes_page_and_tables(
 def test_cells_are_those_of_the_studies(made: Reproduction, dataset: Path) -> None:
     assert {part.parent.name for part in dataset.glob("*/part-*.parquet")} == {
         "swap", "swap_flushed", "controller", "controller_flushed", "buffers", "buffers_flushed",
-        "kernels",
+        "buffers_journal", "kernels",
     }  # fmt: skip
     alone = clockhand.pagecache(
         ROOT / "traces/files/postmark.parquet",
@@ -375,6 +378,39 @@ def test_a_controller_is_a_reading_of_the_window_that_adapts() -> None:
     assert claim.statement == "swap-dynamic" and "100 references" in claim.reading
     assert claim.verdict is Verdict.REPRODUCED and "-23.1 %" in claim.found
     assert {other.verdict for other in others} == {Verdict.UNTESTABLE}
+
+
+def test_more_lost_pages_are_judged_by_how_many() -> None:
+    def found(of_windows: float, of_dynamic: float) -> dict[str, Claim]:
+        dirty = {"lru": 100.0, "cflru-dynamic": of_dynamic}
+        rows = programs("buffers", 0.7, 0.8, 0.9).with_columns(
+            pl.col("policy").replace_strict(dirty, default=of_windows).alias("dirty_pages_mean")
+        )
+        claims = judge("cflru", {"buffers": rows})
+        prefix = "little-more-is-lost-"
+        return {it.key.removeprefix(prefix): it for it in claims if it.key.startswith(prefix)}
+
+    few = found(110.0, 111.0)
+    assert few["all"].verdict is few["best"].verdict is Verdict.REPRODUCED
+    assert few["dynamic"].verdict is Verdict.CONTRADICTED
+    assert "in 0 of 10 cases, +11.0 % in the median" in few["dynamic"].found
+    assert "in 60 of 60 cases" in few["all"].found and "in 10 of 10 cases" in few["best"].found
+    assert found(111.0, 90.0)["best"].verdict is Verdict.CONTRADICTED
+
+
+def test_a_journal_is_judged_where_lru_has_something_to_save() -> None:
+    def found(static: float, dirty: int) -> dict[str, Claim]:
+        rows = programs("buffers", static, 0.8, 0.9).with_columns(dirty_evictions=dirty)
+        claims = judge("cflru", {"buffers_journal": rows})
+        return {it.key: it for it in claims if it.statement == "with-a-journal"}
+
+    less = found(0.7, dirty=1)
+    assert {claim.verdict for claim in less.values()} == {Verdict.REPRODUCED}
+    # LRU reads 9,176 pages and CFLRU 6,176; both write 103, which weigh 824, or twice that.
+    assert "in 10 of 10 cases, -30.0 % on average" in less["with-a-journal"].found
+    assert "-27.7 % on average" in less["with-a-journal-data"].found
+    assert found(1.0, dirty=1)["with-a-journal"].verdict is Verdict.CONTRADICTED
+    assert found(0.7, dirty=0)["with-a-journal"].verdict is Verdict.UNTESTABLE
 
 
 def test_bars_are_what_kernels_read_and_write() -> None:

@@ -266,6 +266,39 @@ def dirtier(rows: pl.DataFrame, *, than: str) -> Found:
     return Found([ours >= others for ours, others in pairs], (), words)
 
 
+def little_dirtier(rows: pl.DataFrame, *, than: str, up_to: float, window: str) -> Found:
+    """Ask of each program and memory how many more pages are dirty than under a policy: with
+    ``each`` of six windows, with the ``best`` of them, or with the ``dynamic`` one."""
+    pairs = []
+    for cells in _cells(rows):
+        dirty, cost = (_by_policy(cells, column) for column in ("dirty_pages_mean", "cost"))
+        windows = {
+            "each": WINDOWS,
+            "best": (min(WINDOWS, key=cost.__getitem__),),
+            "dynamic": ("cflru-dynamic",),
+        }
+        pairs += [(dirty[policy], dirty[than]) for policy in windows[window]]
+    more = [ours / others - 1 for ours, others in pairs if others]
+    words = {
+        "median_more": signed(median(more)) if more else "–",
+        "most_more": signed(max(more)) if more else "–",
+    }
+    return Found([ours <= up_to * others for ours, others in pairs], (), words)
+
+
+def still_costs_less(rows: pl.DataFrame, *, of: str, than: str, times_written: int) -> Found:
+    """Ask of each program and memory whether an algorithm costs less than another, where each page
+    that is written is written several times. Where LRU evicts no dirty page, nothing can be saved.
+    """
+    saves = (pl.col("policy") == "lru") & (pl.col("dirty_evictions") > 0)
+    savable = rows.filter(saves.any().over("workload", "frames"))
+    written = savable.with_columns(pl.col("write_ios") * times_written)
+    table = [costs(cells).row(0, named=True) for cells in _cells(written)]
+    changes = [row[of] / row[than] - 1 for row in table]
+    words = {"mean_change": signed(sum(changes) / len(changes)) if changes else "–"}
+    return Found([change < 0 for change in changes], (), words)
+
+
 def _kernels(
     rows: pl.DataFrame, ahead: str = "file:3-31", without: str = "none"
 ) -> Iterator[Kernels]:
