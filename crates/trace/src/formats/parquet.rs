@@ -241,7 +241,7 @@ impl Table {
             Some(column) => Some(column.streams(&mut self.streams, &mut output.report)?),
             None => None,
         };
-        for (row, (op, &address)) in ops.into_iter().zip(&addresses).enumerate() {
+        for (row, (op, &address)) in ops.into_iter().zip(addresses.iter()).enumerate() {
             let bytes = sizes.as_ref().map_or(1, |sizes| sizes[row]);
             let process = processes.as_ref().map_or(0, |processes| processes[row]);
             let cells = Cells { op, by: by[row], address, bytes, process };
@@ -273,7 +273,7 @@ impl Table {
             None => None,
         };
         let classes = self.columns.class.map(|index| column(index).classes()).transpose()?;
-        for (row, (op, address)) in ops.into_iter().zip(addresses).enumerate() {
+        for (row, (op, &address)) in ops.into_iter().zip(addresses.iter()).enumerate() {
             let bytes = sizes.as_ref().map_or(1, |sizes| sizes[row]);
             let stream = streams.as_ref().map_or(0, |streams| streams[row]);
             let time_ns = times.as_ref().map(|times| times[row]);

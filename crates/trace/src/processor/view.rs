@@ -188,14 +188,23 @@ impl std::fmt::Display for ClassCounts {
 /// Makes reads and writes of a batch: counts the classes, and drops what the view leaves out.
 pub(crate) fn apply(classes: Classes, requests: &mut Vec<Request>, counts: &mut ClassCounts) {
     let view = classes.view();
-    requests.retain_mut(|request| {
-        let Some(class) = request.class else { return true };
-        counts.add(class);
-        let Some(view) = view else { return true };
-        let Some(op) = view.op(class) else { return false };
-        request.op = op;
-        true
-    });
+    let op_of_class = RecordClass::ALL.map(|class| view.map(|view| view.op(class)));
+    // Each is moved, to where the next one goes if it is left out, since nobody can tell in advance which ones are.
+    let mut kept = 0;
+    for at in 0..requests.len() {
+        let mut request = requests[at];
+        let mut is_kept = true;
+        if let Some(class) = request.class {
+            counts.add(class);
+            if let Some(op) = op_of_class[class as usize] {
+                is_kept = op.is_some();
+                request.op = op.unwrap_or(request.op);
+            }
+        }
+        requests[kept] = request;
+        kept += usize::from(is_kept);
+    }
+    requests.truncate(kept);
 }
 
 #[cfg(test)]

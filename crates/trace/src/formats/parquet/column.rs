@@ -59,6 +59,9 @@ impl<'a> Column<'a> {
     }
 
     fn require_no_null(&self) -> Result<(), BadCell> {
+        if !self.values.is_nullable() {
+            return Ok(());
+        }
         let nulls = self.values.logical_nulls();
         match nulls.and_then(|nulls| (0..nulls.len()).find(|&row| nulls.is_null(row))) {
             Some(row) => Err(self.bad(row, "is null")),
@@ -66,12 +69,15 @@ impl<'a> Column<'a> {
         }
     }
 
-    pub(super) fn integers(&self) -> Result<Vec<u64>, BadCell> {
+    pub(super) fn integers(&self) -> Result<Cow<'a, [u64]>, BadCell> {
         match self.values.data_type() {
             DataType::UInt8 => self.widened::<UInt8Type>(),
             DataType::UInt16 => self.widened::<UInt16Type>(),
             DataType::UInt32 => self.widened::<UInt32Type>(),
-            DataType::UInt64 => self.widened::<UInt64Type>(),
+            DataType::UInt64 => {
+                self.require_no_null()?;
+                Ok(Cow::Borrowed(self.values.as_primitive::<UInt64Type>().values()))
+            }
             DataType::Int8 => self.widened::<Int8Type>(),
             DataType::Int16 => self.widened::<Int16Type>(),
             DataType::Int32 => self.widened::<Int32Type>(),
@@ -94,23 +100,44 @@ impl<'a> Column<'a> {
         }
     }
 
-    fn widened<T: ArrowPrimitiveType<Native: TryInto<u64>>>(&self) -> Result<Vec<u64>, BadCell> {
+    fn widened<T: ArrowPrimitiveType<Native: TryInto<u64>>>(
+        &self,
+    ) -> Result<Cow<'a, [u64]>, BadCell> {
         self.require_no_null()?;
         let values = self.values.as_primitive::<T>().values();
-        let positive = |(row, &value): (usize, &T::Native)| {
-            value.try_into().map_err(|_| self.bad(row, "is negative"))
-        };
-        values.iter().enumerate().map(positive).collect()
+        Ok(Cow::Owned(self.converted(values, "is negative")?))
     }
 
-    pub(super) fn narrow_integers(&self) -> Result<Vec<u32>, BadCell> {
-        let narrow =
-            |(row, value)| u32::try_from(value).map_err(|_| self.bad(row, "is above 4294967295"));
-        self.integers()?.into_iter().enumerate().map(narrow).collect()
+    pub(super) fn narrow_integers(&self) -> Result<Cow<'a, [u32]>, BadCell> {
+        if let Some(values) = self.values.as_primitive_opt::<UInt32Type>() {
+            self.require_no_null()?;
+            return Ok(Cow::Borrowed(values.values()));
+        }
+        Ok(Cow::Owned(self.converted(&self.integers()?, "is above 4294967295")?))
+    }
+
+    /// The values as another type; `reason` is why one may not fit.
+    fn converted<T: Copy + TryInto<U>, U: Default>(
+        &self,
+        values: &[T],
+        reason: &'static str,
+    ) -> Result<Vec<U>, BadCell> {
+        let mut bad = None;
+        let convert = |(row, &value): (usize, &T)| {
+            value.try_into().unwrap_or_else(|_| {
+                bad = bad.or(Some(row));
+                U::default()
+            })
+        };
+        let converted = values.iter().enumerate().map(convert).collect();
+        match bad {
+            None => Ok(converted),
+            Some(row) => Err(self.bad(row, reason)),
+        }
     }
 
     /// The type tells the unit of timestamps and durations, the name that of integers.
-    pub(super) fn times_ns(&self, unit_ns: Option<u64>) -> Result<Vec<u64>, BadCell> {
+    pub(super) fn times_ns(&self, unit_ns: Option<u64>) -> Result<Cow<'a, [u64]>, BadCell> {
         let unit_ns = match self.values.data_type() {
             DataType::Timestamp(unit, _) | DataType::Duration(unit) => match unit {
                 TimeUnit::Second => 1_000_000_000,
@@ -122,12 +149,16 @@ impl<'a> Column<'a> {
                 unit_ns.expect("integer times without a unit are ignored when the table is opened")
             }
         };
-        let scaled = |(row, value): (usize, u64)| {
+        let values = self.integers()?;
+        if unit_ns == 1 {
+            return Ok(values);
+        }
+        let scaled = |(row, value): (usize, &u64)| {
             value
                 .checked_mul(unit_ns)
                 .ok_or_else(|| self.bad(row, "is more nanoseconds than 64 bits hold"))
         };
-        self.integers()?.into_iter().enumerate().map(scaled).collect()
+        values.iter().enumerate().map(scaled).collect()
     }
 
     /// As [`Column::times_ns`]; a null is not a time.
@@ -136,7 +167,7 @@ impl<'a> Column<'a> {
         unit_ns: Option<u64>,
     ) -> Result<Vec<Option<u64>>, BadCell> {
         let Some(nulls) = self.values.logical_nulls() else {
-            return Ok(self.times_ns(unit_ns)?.into_iter().map(Some).collect());
+            return Ok(self.times_ns(unit_ns)?.iter().copied().map(Some).collect());
         };
         let valid: Vec<bool> = nulls.iter().collect();
         let filled = arrow_array::UInt64Array::from_iter_values(
@@ -149,7 +180,8 @@ impl<'a> Column<'a> {
                 .map(|(&time, &is_valid)| if is_valid { time } else { 0 }),
         );
         let times = Column { name: self.name, values: &filled }.times_ns(unit_ns)?;
-        Ok(times.into_iter().zip(valid).map(|(time, is_valid)| is_valid.then_some(time)).collect())
+        let times = times.iter().zip(valid);
+        Ok(times.map(|(&time, is_valid)| is_valid.then_some(time)).collect())
     }
 
     pub(super) fn texts(&self) -> Result<Vec<&'a str>, BadCell> {
@@ -158,37 +190,57 @@ impl<'a> Column<'a> {
     }
 
     pub(super) fn ops(&self) -> Result<Vec<Op>, BadCell> {
-        let op = |(row, text): (usize, &str)| {
+        self.words(|text| {
             scan::op(text.as_bytes()).ok_or_else(|| {
-                self.bad(row, format!("is {}, none of R, W, read, write", quoted(text.as_bytes())))
+                format!("is {}, none of R, W, read, write", quoted(text.as_bytes())).into()
             })
-        };
-        self.texts()?.into_iter().enumerate().map(op).collect()
+        })
     }
 
     pub(super) fn classes(&self) -> Result<Vec<RecordClass>, BadCell> {
-        let class = |(row, text): (usize, &str)| {
-            RecordClass::of_letter(text).ok_or_else(|| {
-                self.bad(row, format!("is {}, none of I, R, A, W", quoted(text.as_bytes())))
-            })
-        };
-        self.texts()?.into_iter().enumerate().map(class).collect()
+        self.words(|text| {
+            RecordClass::of_letter(text)
+                .ok_or_else(|| format!("is {}, none of I, R, A, W", quoted(text.as_bytes())).into())
+        })
     }
 
     pub(super) fn streams(
         &self,
         streams: &mut Streams,
         report: &mut ReadReport,
-    ) -> Result<Vec<u32>, BadCell> {
+    ) -> Result<Cow<'a, [u32]>, BadCell> {
         if self.values.data_type().is_integer() {
             return self.narrow_integers();
         }
-        let number = |(row, text): (usize, &str)| {
-            streams
-                .number(text.as_bytes(), report)
-                .map_err(|fault| self.bad(row, fault_text(fault)))
+        let number = |text: &str| streams.number(text.as_bytes(), report).map_err(fault_text);
+        Ok(Cow::Owned(self.words(number)?))
+    }
+
+    /// The meaning of each cell. A word of a dictionary is parsed once, where it first stands in a cell; the reason why one has no
+    /// meaning is as in [`BadCell`].
+    fn words<T: Copy>(
+        &self,
+        mut parse: impl FnMut(&str) -> Result<T, Cow<'static, str>>,
+    ) -> Result<Vec<T>, BadCell> {
+        self.require_no_null()?;
+        let mut parsed = Vec::with_capacity(self.values.len());
+        let Some(dictionary) = self.values.as_any_dictionary_opt() else {
+            for (row, text) in texts(self.values).into_iter().enumerate() {
+                parsed.push(parse(text).map_err(|reason| self.bad(row, reason))?);
+            }
+            return Ok(parsed);
         };
-        self.texts()?.into_iter().enumerate().map(number).collect()
+        let words = texts(dictionary.values());
+        let mut known = vec![None; words.len()];
+        for (row, key) in dictionary.normalized_keys().into_iter().enumerate() {
+            let value = match known[key] {
+                Some(value) => value,
+                None => parse(words[key]).map_err(|reason| self.bad(row, reason))?,
+            };
+            known[key] = Some(value);
+            parsed.push(value);
+        }
+        Ok(parsed)
     }
 }
 
