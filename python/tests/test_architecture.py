@@ -18,7 +18,7 @@ ALLOWED_CRATES = {
     "quantity": set(),
     "prefetch": {"policy"},
     "device": {"quantity"},
-    "trace": {"quantity"},
+    "trace": {"prefetch", "quantity"},
     "twins": set(),
     "conformance": {"policy"},
     "policy-library": {"policy"},

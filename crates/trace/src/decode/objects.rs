@@ -69,7 +69,9 @@ impl Objects {
     }
 
     /// Takes a request; one of size 0 is counted instead.
-    #[inline]
+    ///
+    /// Inlined where records are read, since a call would put the request together in memory twice.
+    #[inline(always)]
     pub(crate) fn request(
         &mut self,
         request: ObjectRequest,

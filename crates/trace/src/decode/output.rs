@@ -123,6 +123,7 @@ impl Output {
         ))
     }
 
+    #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.requests.len() + self.events.as_ref().map_or(0, Vec::len) >= BATCH_REQUESTS
     }

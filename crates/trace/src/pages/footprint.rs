@@ -1,5 +1,6 @@
 //! The pages a trace touches, numbered as they appear.
 
+use clockhand_prefetch::prefetch;
 use rustc_hash::FxHashMap;
 
 /// A page: its stream and its number in the stream.
@@ -24,6 +25,8 @@ const NO_REGION: PageKey = (0, u64::MAX);
 const WORD_PAGES: usize = u64::BITS as usize;
 /// Pages that are looked up together.
 pub(crate) const GROUP_PAGES: usize = 64;
+/// Where a group's numbers are among those of lines; beyond the end if they are not there.
+pub(crate) type Places = [usize; GROUP_PAGES];
 /// There is no number, line or table.
 pub(crate) const NONE: u32 = u32::MAX;
 
@@ -80,21 +83,21 @@ impl Footprint {
         id
     }
 
-    /// The numbers of the pages of a group, so far as they have any and are in tables; the others are [`NONE`]. First
-    /// all lines are found and then all numbers, so that the processor waits for many places in memory at once.
+    /// The places of the numbers of a group's pages, which the processor fetches meanwhile.
     #[inline]
-    pub(crate) fn find_group(
-        &mut self,
-        keys: impl Iterator<Item = PageKey>,
-        ids: &mut [u32; GROUP_PAGES],
-    ) {
+    pub(crate) fn places_of(&mut self, keys: impl Iterator<Item = PageKey>) -> Places {
         let mut places = [usize::MAX; GROUP_PAGES];
         for (place, key) in places.iter_mut().zip(keys) {
             *place = self.place_of(key);
+            self.pages_of_lines.get(*place).inspect(|&number| prefetch(number));
         }
-        for (id, place) in ids.iter_mut().zip(places) {
-            *id = self.pages_of_lines.get(place).copied().unwrap_or(NONE);
-        }
+        places
+    }
+
+    /// The number at a place, or [`NONE`] if the page had no line then, has no number yet, or is numbered singly.
+    #[inline]
+    pub(crate) fn number_at(&self, place: usize) -> u32 {
+        self.pages_of_lines.get(place).copied().unwrap_or(NONE)
     }
 
     /// The place of a page's number among those of lines; beyond the end if it is not there.

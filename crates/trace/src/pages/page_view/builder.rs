@@ -9,7 +9,7 @@ use super::{Folding, Numbering, PageView, Runs, SharedRequests, page_shift};
 use crate::error::TraceError;
 use crate::event::Event;
 use crate::memory_limit::default_memory_limit_bytes;
-use crate::pages::footprint::{Footprint, GROUP_PAGES, NONE, PageKey};
+use crate::pages::footprint::{Footprint, GROUP_PAGES, NONE, PageKey, Places};
 use crate::pages::page_counter::PageCounts;
 use crate::pages::run_lengths::{BLOCK_RECORDS, RunPlaces};
 use crate::pages::run_stream::{RunSink, RunStream, run_stream};
@@ -173,16 +173,27 @@ impl PageViewBuilder {
         self.push_found(request, NONE);
     }
 
-    /// Adds the references of all these requests.
+    /// Adds the references of all these requests. The places of a group's pages are found one group ahead, so that the processor
+    /// has their numbers at hand when it comes to them.
     pub fn extend(&mut self, requests: &[Request]) {
-        let (page_shift, mut found) = (self.page_shift, [NONE; GROUP_PAGES]);
-        for group in requests.chunks(GROUP_PAGES) {
-            let first_page = |request: &Request| (request.stream, request.address >> page_shift);
-            self.footprint.find_group(group.iter().map(first_page), &mut found);
-            for (&found, request) in found.iter().zip(group) {
-                self.push_found(request, found);
+        let mut groups = requests.chunks(GROUP_PAGES);
+        let Some(mut group) = groups.next() else { return };
+        let mut places = self.places_of(group);
+        loop {
+            let next = groups.next().map(|next| (next, self.places_of(next)));
+            for (&place, request) in places.iter().zip(group) {
+                self.push_found(request, self.footprint.number_at(place));
             }
+            let Some(next) = next else { return };
+            (group, places) = next;
         }
+    }
+
+    #[inline]
+    fn places_of(&mut self, group: &[Request]) -> Places {
+        let page_shift = self.page_shift;
+        self.footprint
+            .places_of(group.iter().map(|request| (request.stream, request.address >> page_shift)))
     }
 
     /// An event that is no request: what it deletes, cuts off or discards leaves before the next record. All others are
@@ -235,7 +246,7 @@ impl PageViewBuilder {
         self.is_too_large |= taken_bytes > self.memory_limit_bytes;
     }
 
-    #[inline]
+    #[inline(always)]
     fn reference(&mut self, id: u32, op: Op) {
         let is_write = op == Op::Write;
         self.references += 1;
