@@ -23,11 +23,20 @@ def folder(textbook: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("format", ["json", "csv"])
-@pytest.mark.parametrize("more", [[], ["--device", "hdd", "--page-size=8KiB", "--assume-reads"]])
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--frames=3"],
+        ["--frames", "3", "--device", "hdd", "--page-size=8KiB", "--assume-reads"],
+        ["--frames=2,3", "other.trace", "--policy=min", "--policy=lru", "--jobs=1"],
+        ["--policy", "lru", "--memory=50%,100%", "--jobs", "2"],
+    ],
+)
 def test_plain_words_are_answered_as_the_command_answers_them(
     clockhand: Clockhand, format: str, more: list[str]
 ) -> None:
-    words = [*PLAIN[:-1], format, *more]
+    Path("other.trace").write_bytes(Path("textbook.trace").read_bytes())
+    words = [*PLAIN[:4], "--format", format, *more]
     assert asked(words) is not None
     assert asked([*words, *LEFT_TO_THE_COMMAND]) is None
     quick, whole = clockhand(*words), clockhand(*words, *LEFT_TO_THE_COMMAND)
@@ -78,7 +87,10 @@ def test_plain_words_give_the_options_of_the_command() -> None:
         ["simulate", "textbook.trace", "--policy", "all", *PLAIN[4:]],
         ["simulate", "textbook.trace", "--policy", "nothing", *PLAIN[4:]],
         ["simulate", "textbook.trace", *PLAIN[2:4], "--frames", "1..3", *PLAIN[5:]],
-        ["simulate", "textbook.trace", *PLAIN[2:4], "--memory", "5", *PLAIN[5:]],
+        ["simulate", "textbook.trace", *PLAIN[2:4], "--memory", "5%;", *PLAIN[5:]],
+        ["simulate", "textbook.trace", *PLAIN[2:4], *PLAIN[5:]],
+        [*PLAIN, "--jobs", "0"],
+        [*PLAIN, "--jobs", "1025"],
     ],
 )
 def test_other_words_are_left_to_the_command(words: list[str]) -> None:

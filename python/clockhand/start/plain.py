@@ -1,4 +1,4 @@
-"""``simulate`` of one policy on one file as JSON or CSV, without the libraries of the command.
+"""``simulate`` as JSON or CSV in plain words, without the libraries of the command.
 
 To load these takes longer than to replay a small trace. The words of a command are either plain,
 which is little more than names and numbers, or they are left to the command. So are errors, which
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 COMMAND = "simulate"
 FLAGS = ("--assume-reads",)
-VALUES = ("--policy", "--frames", "--device", "--page-size", "--trace-format", "--format")
+VALUES = ("--device", "--page-size", "--trace-format", "--format")
+SIZES = ("--frames", "--memory")
+POLICY = "--policy"
+JOBS = "--jobs"
 WRITERS = {"json": _engine.write_json, "csv": _engine.write_csv}
 PATTERN = frozenset("*?[")
 TERMINAL = ("FORCE_COLOR", "TTY_COMPATIBLE")
@@ -30,18 +33,21 @@ LINES_AFTER_SECONDS = 9
 """Progress is told in lines from the tenth second on."""
 
 
-class PlainCell:
+class PlainRun:
     """What plain words ask for.
 
     Attributes:
-        file: The trace.
-        reading: How it is read, as the engine takes it.
+        files: The traces.
+        reading: How they are read, as the engine takes it.
         options: The options of the study, as the engine takes them.
+        jobs: Threads; all cores if ``None``.
         write: Writes a table in the format that is asked for.
     """
 
-    def __init__(self, file: str, given: "dict[str, Any]") -> None:
-        self.file = file
+    def __init__(self, files: list[str], given: "dict[str, Any]") -> None:
+        self.files = files
+        jobs = given.pop(JOBS, None)
+        self.jobs = None if jobs is None else int(jobs)
         self.write = WRITERS[given.pop("--format")]
         declared = _engine.options()
         self.reading = _options(declared["reading"], given)
@@ -50,17 +56,20 @@ class PlainCell:
         self._told: Callable[[str, int, int], None] | None = None
 
     def answer(self) -> int | None:
-        """Run the cell and print its row; the exit code, or ``None`` if the command has to."""
+        """Run the cells and print their rows; the exit code, or ``None`` if the command has to."""
         try:
-            source = _engine.TraceSource.file(self.file, self.reading).without_digest()
-            result = _engine.run("pages", [source], self.options, jobs=None, watch=self._watch)
-            trace, table = result["traces"][0], BytesIO()
+            files = (_engine.TraceSource.file(file, self.reading) for file in self.files)
+            sources = [file.without_digest() for file in files]
+            result = _engine.run("pages", sources, self.options, jobs=self.jobs, watch=self._watch)
+            traces, table = result["traces"], BytesIO()
             kinds = {column["name"]: column["kind"] for column in _engine.columns()["pages"]}
             rows = result["rows"]
             part = {name: [row[name] for row in rows] for name in kinds}
             self.write(table, list(kinds.items()), [part])
-            notes = "".join(f"{self.file}: {note}\n" for note in trace["notes"])
-            if trace["skipped_records"] or trace["zero_size_requests"] or not _is_shown(notes):
+            told = zip(self.files, traces, strict=True)
+            notes = "".join(f"{file}: {note}\n" for file, trace in told for note in trace["notes"])
+            skipped = ("skipped_records", "zero_size_requests")
+            if any(trace[name] for trace in traces for name in skipped) or not _is_shown(notes):
                 return None
             sys.stderr.write(notes)
             sys.stdout.buffer.write(table.getvalue())
@@ -79,7 +88,7 @@ class PlainCell:
         self._told(phase, done, total)
 
 
-def asked(words: list[str]) -> PlainCell | None:
+def asked(words: list[str]) -> PlainRun | None:
     """Return what plain words ask for; ``None`` if the command is needed to say it."""
     if words[:1] != [COMMAND] or not sys.stdout or not sys.stderr or sys.stderr.isatty():
         return None
@@ -92,31 +101,37 @@ def asked(words: list[str]) -> PlainCell | None:
         name, _, value = word.partition("=")
         if word in FLAGS:
             given[word] = True
-        elif name in VALUES and name not in given:
+        elif name in (*VALUES, *SIZES, POLICY, JOBS) and (name == POLICY or name not in given):
             value = value or next(rest, "")
-            if not _is_name(value):
+            if not _is_plain(name, value):
                 return None
-            given[name] = value
+            given[name] = [*given.get(name, []), value] if name == POLICY else value
         elif word.startswith("-"):
             return None
         else:
             files.append(word)
-    if len(files) != 1 or given.get("--format") not in WRITERS or not _is_known(given):
+    are_sizes_given = any(name in given for name in SIZES)
+    if not are_sizes_given or POLICY not in given or given.get("--format") not in WRITERS:
         return None
-    (file,) = files
-    is_plain = os.path.isfile(file) and _is_shown(file) and not PATTERN & set(file)
-    return PlainCell(file, given) if is_plain and "://" not in file else None
+    if not files or not all(map(_is_file, files)) or len(set(files)) < len(files):
+        return None
+    return PlainRun(files, given)
 
 
-def _is_name(text: str) -> bool:
-    """Tell whether it is a number or a name without anything behind it, and no file."""
-    return text.isascii() and text.replace("-", "").isalnum() and not os.path.exists(text)
+def _is_plain(name: str, value: str) -> bool:
+    """Tell whether a value is a number or a name with nothing behind it, or a list of sizes."""
+    if name == POLICY and value not in {entry["name"] for entry in _engine.policies()}:
+        return False
+    if name == JOBS and not (value.isdigit() and 0 < int(value) < 1000):
+        return False
+    signs = ",%" if name in SIZES else "-"
+    bare = "".join(letter for letter in value if letter not in signs)
+    return bare.isascii() and bare.isalnum() and not os.path.exists(value)
 
 
-def _is_known(given: "dict[str, Any]") -> bool:
-    """Tell whether a policy has the name, and a memory the size, that are given."""
-    policies = {entry["name"] for entry in _engine.policies()}
-    return given.get("--policy") in policies and given.get("--frames", "").isdigit()
+def _is_file(name: str) -> bool:
+    is_plain = _is_shown(name) and not PATTERN & set(name) and "://" not in name
+    return is_plain and os.path.isfile(name)
 
 
 def _is_shown(text: str) -> bool:
@@ -133,5 +148,5 @@ def _options(declared: "list[dict[str, Any]]", given: "dict[str, Any]") -> "dict
             value = bool(value)
         elif kind == "whole" and value is not None:
             value = int(value)
-        options[name] = [value] if kind == "names" else value
+        options[name] = [value] if kind == "names" and not isinstance(value, list) else value
     return options
