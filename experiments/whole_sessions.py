@@ -11,7 +11,7 @@ computes all of it.
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ SLUGS = {
 }
 """Kept tables that are not called as the part of the experiment that they are of."""
 JUDGED = ("claims", "statements", "thresholds", "rules")
-TRACE = "# trace: "
+COMMAND, TRACE = "# command: ", "# trace: "
 NONE = "-"
 """Stands for no folder."""
 
@@ -106,22 +106,36 @@ def main() -> None:
         [(_, content)] = table_files(
             RESULTS / paper, [PaperTable(entries[slug], slug, table)], made.facts
         ).items()
-        path.write_text(merged(path.read_text(), content.decode()), encoding="utf-8")
+        now = merged(path.read_text(), content.decode(), dict(sessions))
+        path.write_text(now, encoding="utf-8")
 
 
-def merged(before: str, now: str) -> str:
-    """Return a table as it is now, with the commands and traces of both its makings."""
+def merged(before: str, now: str, parts: Collection[str] = ()) -> str:
+    """Return a table as it is now, with the commands and traces of both its makings.
+
+    Args:
+        before: The table before.
+        now: The table now.
+        parts: What was computed now: the same command with some of them alone is left out.
+    """
     old, new = (
         [line for line in text.splitlines() if line.startswith("#")] for text in (before, now)
     )
     title, made_by = old[0], [it for it in old[1:] if not it.startswith(TRACE)]
-    commands = [it for it in (*made_by, *new) if it.startswith("# command")]
-    others = [it for it in made_by if it not in commands]
+    [command] = (it for it in new if it.startswith(COMMAND))
+    commands = [
+        it
+        for it in made_by
+        if it.startswith(COMMAND)
+        and not (it.startswith(command) and {*it.removeprefix(command).split()} <= {*parts})
+    ]
+    commands.append(command)
+    others = [it for it in made_by if not it.startswith(COMMAND)]
     own = {it.partition(", SHA")[0] for it in new if it.startswith(TRACE)}
     traces = [it for it in old if it.startswith(TRACE) and it.partition(", SHA")[0] not in own]
     traces += [it for it in new if it.startswith(TRACE)]
     rest = [line for line in now.splitlines() if not line.startswith("#")]
-    return "\n".join([title, *dict.fromkeys(commands), *others, *traces, *rest, ""])
+    return "\n".join([title, *commands, *others, *traces, *rest, ""])
 
 
 if __name__ == "__main__":

@@ -127,6 +127,11 @@ def test_a_table_that_is_judged_again_names_both_its_makings() -> None:
         "# trace: x, SHA-256 1\n# trace: x, whole, SHA-256 2\nclaim\nnew\n"
     )
     assert merged(before, now) == both == merged(both, now)
+    part = now.replace("command: b", "command: b part")
+    of_both = merged(both, part)
+    assert "# command: b\n# command: b part\n" in of_both
+    assert merged(of_both, now, ["part", "other"]) == both
+    assert merged(of_both, now, ["other"]) != both
 
 
 @pytest.mark.usefixtures("scripts")
