@@ -96,8 +96,9 @@ class Reading(TypedDict, total=False):
             names, so that a trace may be larger than memory; in memory if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
+            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
+            of its own.
     """
 
     only: str | None
@@ -274,8 +275,9 @@ def recommend(
             names, so that a trace may be larger than memory; in memory if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
+            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
+            of its own.
 
     Raises:
         UsageError: something is unknown or out of range, or there is not exactly one memory size.
@@ -369,8 +371,9 @@ def recommend_buffer(
             names, so that a trace may be larger than memory; in memory if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
+            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
+            of its own.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory.
@@ -537,8 +540,9 @@ def run_filecache(
             names, so that a trace may be larger than memory; in memory if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
+            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
+            of its own.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory.
@@ -616,8 +620,9 @@ def run_locality(
             names, so that a trace may be larger than memory; in memory if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
+            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
+            of its own.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory.
@@ -717,8 +722,9 @@ def run_pagecache(
             names, so that a trace may be larger than memory; in memory if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
+            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
+            of its own.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory.
@@ -824,8 +830,9 @@ def run_simulation(
             names, so that a trace may be larger than memory; in memory if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
+            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
+            of its own.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory.
@@ -925,8 +932,9 @@ def run_ssd(
             names, so that a trace may be larger than memory; in memory if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
+            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
+            of its own.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory.
@@ -1029,8 +1037,9 @@ def run_tier(
             names, so that a trace may be larger than memory; in memory if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
+            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
+            of its own.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory.
@@ -1138,8 +1147,9 @@ def run_translate(
             names, so that a trace may be larger than memory; in memory if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
+            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
+            of its own.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory.
@@ -1211,8 +1221,9 @@ def watch_buffers(
             names, so that a trace may be larger than memory; in memory if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
+            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
+            of its own.
 
     Returns:
         The steps; :meth:`WatchedBuffers.write_report` makes the page that plays them.
@@ -1284,8 +1295,9 @@ def watch_policies(
             names, so that a trace may be larger than memory; in memory if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
+            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
+            of its own.
 
     Returns:
         The steps; :meth:`Watched.write_report` makes the page that plays them.

@@ -137,6 +137,30 @@ def test_files_as_one_trace_are_merged_by_time_or_follow_one_another(
     assert json.loads(run.out)[0]["references"] == 4
 
 
+def test_programs_share_a_memory_in_turns(clockhand: Clockhand, tmp_path: Path) -> None:
+    for name, op in (("a", "R"), ("b", "W")):
+        lines = "".join(f"{op},{4096 * page},4096,{page}\n" for page in range(4))
+        (tmp_path / f"{name}.csv").write_text("op,address,size,time_s\n" + lines)
+    mix = ("a.csv", "b.csv", "--as-one", "--order", "turns:2")
+    run = clockhand("simulate", *mix, "--policy", "lru", "--frames", "4", "--format", "json")
+    [row] = json.loads(run.out)
+    # Pages of equal addresses are those of two programs.
+    assert (row["references"], row["footprint_pages"], row["hits"]) == (8, 8, 0)
+    assert "in turns of 2 requests" in run.err
+    assert clockhand("trace", "convert", *mix, "mix.csv").code == 0
+    lines = [line for line in (tmp_path / "mix.csv").read_text().splitlines() if line[0] != "#"]
+    columns = lines[0].split(",")
+    streams = [line.split(",")[columns.index("stream")] for line in lines[1:]]
+    assert streams == ["0", "0", "1", "1"] * 2 and "time" not in lines[0]
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    orders = ("turns:2", "turns:3", "files")
+    known = {Trace.joined(files, order=order).info(watch=False)["sha256"] for order in orders}
+    assert len(known) == 3
+    for order in ("turns:0", "turns", "round"):
+        run = clockhand("trace", "info", *mix[:4], order)
+        assert run.code == 2 and "turns:1000" in run.err, order
+
+
 OBJECTS = "0,k,set,100,10\n5,k,get,100,0\n100,k,get,100,0\n100,big,set,9000,0\n101,big,get,9000,0\n"
 OF_OBJECTS = "csv:header=no,time=1:s,object=2,op=3,size=4,ttl=5:s"
 

@@ -73,13 +73,13 @@ impl TraceSource {
         Ok(TraceSource(input.part(selection)))
     }
 
-    /// Several traces as one, by "time" or one after the other ("files").
+    /// Several traces as one, by "time", one after the other ("files"), or in turns ("turns:1000").
     #[staticmethod]
     fn joined(name: String, traces: Vec<PyRef<'_, TraceSource>>, order: &str) -> PyResult<Self> {
         let order = JoinOrder::of_name(order).ok_or_else(|| {
             exception(SimError::usage(
                 option("order") + format!(" {order:?} is unknown"),
-                "give time or files",
+                "give time, files, or turns:1000, of 1 request or more",
             ))
         })?;
         let parts = traces.iter().map(|trace| trace.0.clone()).collect();

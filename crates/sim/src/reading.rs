@@ -46,10 +46,12 @@ options! {
         ///
         /// Read all files, and those in folders, as one trace; otherwise each is a trace of its own.
         as_one: bool = Domain::Flag;
-        /// Order of --as-one: time, or files, in the order of their names on the command line.
+        /// Order of --as-one: time; files, in the order of their names on the command line; or turns:1000, programs that
+        /// share a memory, 1000 requests of each in turn.
         ///
-        /// Of files as one trace: ``"time"`` (if not given), where all have times, or ``"files"``, one after the other.
-        order: Option<String> = Domain::Word { words: &["time", "files"] };
+        /// Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``, one after the other; or
+        /// ``"turns:1000"``, 1000 requests of each in turn, each with pages of its own.
+        order: Option<String> = Domain::Text;
         /// Limit of memory for a trace and the cells at work on it; half of the machine's if not given.
         ///
         /// Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``, at least 16 MiB; half of the

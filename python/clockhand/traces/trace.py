@@ -183,14 +183,17 @@ class Trace:
         watch: Watching = None,
         **file: Unpack[FileReading],
     ) -> "Trace":
-        """Make one trace of several: the days of a recording, or what each processor recorded.
+        """Make one trace of several: the days of a recording, what each processor recorded, or
+        programs that share a memory, in turns.
 
-        Streams of equal names are one, and where there are no names those of equal numbers.
+        Streams of equal names are one, and where there are no names those of equal numbers, but
+        for turns.
 
         Args:
             traces: The traces; a folder stands for the files in it, by name.
 
-            order: ``"time"``, where all have times, or ``"files"``, one after the other.
+            order: ``"time"``, where all have times; ``"files"``, one after the other; or
+                ``"turns:1000"``, 1000 requests of each in turn, each with pages of its own.
 
             watch: Called now and then with the progress of downloads.
 

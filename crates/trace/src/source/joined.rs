@@ -1,4 +1,6 @@
-//! Several files as one trace: the days of a recording, or what each processor recorded.
+//! Several files as one trace: the days of a recording, what each processor recorded, or programs that share a memory.
+
+use std::num::NonZeroU64;
 
 use rustc_hash::FxHashMap;
 
@@ -18,15 +20,19 @@ pub enum JoinOrder {
     Time,
     /// One file after the other.
     Files,
+    /// This many requests of each file in turn. A file that has ended gives up its turns. Each has pages of its own: its
+    /// streams are no other's, numbered in the order of their first requests, and times are left out, since the clocks
+    /// have no common origin.
+    Turns(NonZeroU64),
 }
 
 impl JoinOrder {
-    /// The order of this name: `time` or `files`.
+    /// The order of this name: `time`, `files`, or `turns:` and a number from 1.
     pub fn of_name(name: &str) -> Option<Self> {
         match name {
             "time" => Some(Self::Time),
             "files" => Some(Self::Files),
-            _ => None,
+            _ => name.strip_prefix("turns:")?.parse().ok().map(Self::Turns),
         }
     }
 }
@@ -34,7 +40,9 @@ impl JoinOrder {
 /// What is merged: requests, or events.
 trait Item: Copy {
     fn time_ns(&self) -> Option<u64>;
+    fn is_request(&self) -> bool;
     fn stream(&mut self) -> &mut u32;
+    fn without_time(self) -> Self;
     fn read(reader: &mut dyn Reader, batch: &mut Vec<Self>) -> Result<bool, TraceError>;
 }
 
@@ -43,8 +51,16 @@ impl Item for Request {
         self.time_ns
     }
 
+    fn is_request(&self) -> bool {
+        true
+    }
+
     fn stream(&mut self) -> &mut u32 {
         &mut self.stream
+    }
+
+    fn without_time(self) -> Self {
+        Self { time_ns: None, ..self }
     }
 
     fn read(reader: &mut dyn Reader, batch: &mut Vec<Self>) -> Result<bool, TraceError> {
@@ -57,8 +73,16 @@ impl Item for Event {
         self.time_ns
     }
 
+    fn is_request(&self) -> bool {
+        self.request().is_some()
+    }
+
     fn stream(&mut self) -> &mut u32 {
         &mut self.object
+    }
+
+    fn without_time(self) -> Self {
+        Self { time_ns: None, ..self }
     }
 
     fn read(reader: &mut dyn Reader, batch: &mut Vec<Self>) -> Result<bool, TraceError> {
@@ -93,6 +117,10 @@ pub(crate) struct JoinedReader<'a> {
     events: Vec<Ahead<Event>>,
     /// Streams by their names: those of equal names are one.
     numbers: FxHashMap<String, u32>,
+    /// Streams of parts that take turns: (part, its stream) → stream in the joined trace.
+    own_numbers: FxHashMap<(usize, u32), u32>,
+    /// The part whose turn it is, and the requests that are left of it.
+    turn: (usize, u64),
     digest: StoredDigest,
     is_at_end: bool,
     report: ReadReport,
@@ -104,8 +132,14 @@ impl<'a> JoinedReader<'a> {
             .into_iter()
             .map(|reader| Part { reader, has_ended: false, streams: Vec::new() })
             .collect();
+        let turn = match order {
+            JoinOrder::Turns(requests) => requests.get(),
+            JoinOrder::Time | JoinOrder::Files => 0,
+        };
         Self {
             order,
+            turn: (0, turn),
+            own_numbers: FxHashMap::default(),
             requests: parts.iter().map(|_| Ahead::default()).collect(),
             events: parts.iter().map(|_| Ahead::default()).collect(),
             parts,
@@ -128,7 +162,9 @@ impl<'a> JoinedReader<'a> {
         }
         let part = &mut self.parts[index];
         if T::read(&mut *part.reader, &mut ahead.items)? {
-            self.number_streams(index, &mut ahead.items);
+            if !matches!(self.order, JoinOrder::Turns(_)) {
+                self.number_streams(index, &mut ahead.items);
+            }
             return Ok(true);
         }
         part.has_ended = true;
@@ -154,6 +190,21 @@ impl<'a> JoinedReader<'a> {
             let stream = item.stream();
             *stream = part.streams.get(*stream as usize).copied().unwrap_or(*stream);
         }
+    }
+
+    /// An item of a part that takes turns, whose pages are no other part's.
+    fn set_apart<T: Item>(&mut self, index: usize, item: T) -> T {
+        let mut item = item.without_time();
+        let stream = item.stream();
+        let next = self.own_numbers.len() as u32;
+        let number = *self.own_numbers.entry((index, *stream)).or_insert(next);
+        let kinds = &mut self.report.object_kinds;
+        if number == next && kinds.len() == next as usize {
+            // None after a part that does not tell its kinds.
+            kinds.extend(self.parts[index].reader.report().object_kinds.get(*stream as usize));
+        }
+        *stream = number;
+        item
     }
 
     /// Adds what a part reported to what the joined trace reports.
@@ -213,6 +264,63 @@ impl<'a> JoinedReader<'a> {
         batch: &mut Vec<T>,
     ) -> Result<bool, TraceError> {
         batch.clear();
+        match self.order {
+            JoinOrder::Turns(requests) => self.next_in_turns(requests, all, batch)?,
+            JoinOrder::Time | JoinOrder::Files => self.next_in_order(all, batch)?,
+        }
+        if batch.is_empty() && !self.is_at_end {
+            self.is_at_end = true;
+            let files = self.parts.len();
+            let mut note = format!("{files} files are one trace");
+            if let JoinOrder::Turns(requests) = self.order {
+                note += &format!(" in turns of {requests} requests, each with pages of its own");
+                self.digest.update(note.as_bytes());
+            }
+            self.report.notes.insert(0, note);
+            // None if those of the parts were not wanted.
+            let is_digested = self.parts.iter().any(|part| part.reader.report().sha256.is_some());
+            self.report.sha256 = self.digest.finish().filter(|_| is_digested);
+        }
+        Ok(!batch.is_empty())
+    }
+
+    /// Fills a batch with turns of each part.
+    fn next_in_turns<T: Item>(
+        &mut self,
+        requests: NonZeroU64,
+        all: &mut [Ahead<T>],
+        batch: &mut Vec<T>,
+    ) -> Result<(), TraceError> {
+        let mut ended = 0;
+        while batch.len() < BATCH_REQUESTS && ended < all.len() {
+            let (index, mut left) = self.turn;
+            let mut ahead = std::mem::take(&mut all[index]);
+            if self.fill(index, &mut ahead)? {
+                ended = 0;
+                for &item in ahead.items[ahead.next..].iter().take(BATCH_REQUESTS - batch.len()) {
+                    if left == 0 {
+                        break;
+                    }
+                    left -= u64::from(item.is_request());
+                    ahead.next += 1;
+                    batch.push(self.set_apart(index, item));
+                }
+            } else {
+                (ended, left) = (ended + 1, 0);
+            }
+            all[index] = ahead;
+            self.turn =
+                if left == 0 { ((index + 1) % all.len(), requests.get()) } else { (index, left) };
+        }
+        Ok(())
+    }
+
+    /// Fills a batch with the parts one after the other, or by time.
+    fn next_in_order<T: Item>(
+        &mut self,
+        all: &mut [Ahead<T>],
+        batch: &mut Vec<T>,
+    ) -> Result<(), TraceError> {
         let is_by_time = self.order == JoinOrder::Time;
         while batch.len() < BATCH_REQUESTS {
             // The part of the earliest time, and the earliest of the others.
@@ -248,15 +356,7 @@ impl<'a> JoinedReader<'a> {
             batch.extend_from_slice(&rest[..count]);
             ahead.next += count;
         }
-        if batch.is_empty() && !self.is_at_end {
-            self.is_at_end = true;
-            // None if those of the parts were not wanted.
-            let is_digested = self.parts.iter().any(|part| part.reader.report().sha256.is_some());
-            self.report.sha256 = self.digest.finish().filter(|_| is_digested);
-            let files = self.parts.len();
-            self.report.notes.insert(0, format!("{files} files are one trace"));
-        }
-        Ok(!batch.is_empty())
+        Ok(())
     }
 }
 

@@ -19,4 +19,5 @@ mod request_columns;
 mod shared_traces;
 mod strace;
 mod synthetic;
+mod turns;
 mod writing;
