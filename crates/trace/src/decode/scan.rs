@@ -186,7 +186,7 @@ pub(crate) fn odd_time_ns(field: &[u8], unit_ns: u64) -> Option<u64> {
 
 /// Reads a time as [`time_ns`] does at the start of `bytes`: the time and the rest. `None` also for a time with nothing
 /// behind its point, or with digits below one nanosecond, which few have.
-#[inline]
+#[inline(always)]
 pub(crate) fn leading_time_ns(bytes: &[u8], unit_ns: u64) -> Option<(u64, &[u8])> {
     let (whole, rest) = leading_decimal(bytes)?;
     let time_ns = whole.checked_mul(unit_ns)?;

@@ -11,7 +11,17 @@ impl Words {
     }
 
     /// The meaning of a word: the usual words, unless others were given for reads or writes.
+    #[inline]
     pub(in crate::formats) fn meaning(&self, word: &[u8]) -> Option<Meaning> {
+        match word {
+            b"R" if self.given.is_empty() => Some(Meaning::Request(Op::Read)),
+            b"W" if self.given.is_empty() => Some(Meaning::Request(Op::Write)),
+            _ => self.meaning_among_given(word),
+        }
+    }
+
+    #[inline(never)]
+    fn meaning_among_given(&self, word: &[u8]) -> Option<Meaning> {
         let given = self.given.iter().find(|(given, _)| given == word);
         let given =
             given.or_else(|| self.given.iter().find(|(given, _)| given.eq_ignore_ascii_case(word)));
