@@ -355,7 +355,7 @@ def over_lru(rows: pl.DataFrame) -> pl.DataFrame:
 def add_public(results: Results, folder: Path) -> None:
     """Write tables about public traces that are not in the repository."""
     template = experiment("credit-clock")
-    unit = tuple(setting for setting in template.settings if setting.device == "unit")
+    unit = tuple(it for it in template.settings if it.options["device"] == "unit")
     rows = [
         results.of(replace(template, traces=(str(path),), trace_format=PUBLIC[name], settings=unit))
         for name in PUBLIC

@@ -40,6 +40,8 @@ PAPERS_MB = {
 CLAIMS = 46
 BESIDE = 2 * 12 + 2
 """Controllers of the window that adapts, and the predicted window."""
+ANONYMOUS = 10
+"""Of pages that would go to swap, half of them flushed."""
 JOURNALED = 2
 """On a journaling file system."""
 FLUSHED = 13
@@ -247,12 +249,13 @@ def test_the_command_prints_verdicts_and_writes_page_and_tables(
     assert sorted(dataset.glob("*/part-*.parquet")) == parts, "no cell is computed twice"
     claims = pl.read_csv(tmp_path / "claims.csv")
     assert claims["found"].to_list() == [it.found.replace("\u00a0", " ") for it in made.claims]
-    all_claims = CLAIMS + FLUSHED + BESIDE + JOURNALED
+    all_claims = CLAIMS + FLUSHED + BESIDE + JOURNALED + ANONYMOUS
     assert claims.height == all_claims
-    assert claims["claim"].str.ends_with("-flushed").sum() == FLUSHED + BESIDE // 2
+    assert claims["claim"].str.ends_with("-flushed").sum() == FLUSHED + BESIDE // 2 + ANONYMOUS // 2
     assert set(claims.filter(pl.col("verdict") == "not testable here")["claim"]) >= ELAPSED
     assert {path.name for path in (tmp_path / "t").iterdir()} == {
         "claims.csv", "statements.csv", "swap.csv", "swap-flushed.csv", "buffers.csv",
+        "swap-anonymous.csv", "swap-anonymous-flushed.csv",
         "buffers-flushed.csv", "buffers-journal.csv", "kernels.csv", "predicted.csv",
         "controller.csv", "controller-flushed.csv", "thresholds.csv", "rules.csv",
     }  # fmt: skip
@@ -265,7 +268,7 @@ def test_the_command_prints_verdicts_and_writes_page_and_tables(
 def test_cells_are_those_of_the_studies(made: Reproduction, dataset: Path) -> None:
     assert {part.parent.name for part in dataset.glob("*/part-*.parquet")} == {
         "swap", "swap_flushed", "controller", "controller_flushed", "buffers", "buffers_flushed",
-        "buffers_journal", "kernels",
+        "buffers_journal", "kernels", "swap_anonymous", "swap_anonymous_flushed",
     }  # fmt: skip
     alone = clockhand.pagecache(
         ROOT / "traces/files/postmark.parquet",
