@@ -230,7 +230,7 @@ LARGER = [
     *DATABASES,
 ]
 
-TONE_S = 60
+TONE_S = 120
 ROUNDS = 8
 LONGER = {
     "audacious": {
