@@ -229,7 +229,7 @@ def public_traces(path: Path) -> list[str]:
     """Return a row per policy and a column per trace."""
     rows = {row["policy"]: row for row in rows_of(path)}
     traces = [name for name in rows[BY_TRACE[0]] if name not in ("flush_at_end", "policy")]
-    chosen = ("credit-clock", *RIVALS, "lru-wsr", "arc", "linux-lru", "linux-mglru",
+    chosen = ("credit-clock", *RIVALS, "casa", "ccf-lru", "lirs-wsr", "lru-wsr", "arc", "linux-lru",
               "opt-feasible")  # fmt: skip
     body = [[f"`{name}`", *(f"{rows[name][trace]:.3f}" for trace in traces)] for name in chosen]
     return markdown(["policy", *traces], body)
