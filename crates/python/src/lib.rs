@@ -84,6 +84,7 @@ mod _engine {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         clockhand_sim::Contestant::find_own_by(crate::own::find);
         module.add("NUMBERS_VERSION", clockhand_sim::NUMBERS_VERSION)?;
+        module.add("FILE_OPTIONS", clockhand_sim::Grid::FILES)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

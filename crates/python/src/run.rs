@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use clockhand_sim::{
-    Cells, Columns, FileCacheOptions, Given, Grid, HeldTrace as Held, KEY_COLUMNS, LocalityOptions,
+    Cells, ColumnKind, Columns, FileCacheOptions, Given, Grid, HeldTrace as Held, LocalityOptions,
     OneCell, PageCacheSettings, PagesOptions, PlannedCell, Progress, ReadTrace, Selection,
-    SimError, SsdOptions, TierOptions, TraceInput, TranslateOptions, key_options,
+    SimError, SsdOptions, TierOptions, TraceInput, TranslateOptions,
 };
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
@@ -190,21 +190,21 @@ struct GridFacts {
     /// Options that older datasets lack.
     newer: &'static [&'static str],
     /// The columns of a cell's key.
-    key: Vec<&'static str>,
+    key: &'static [&'static str],
     /// Options that are columns of the key behind those.
     options: Vec<&'static str>,
+    /// What a dataset keeps of a cell beside the columns of rows, with their kinds.
+    kept: Vec<(&'static str, ColumnKind)>,
 }
 
 /// The grid of each study, by its name: how cells are made and identified.
 #[pyfunction]
 pub(crate) fn grids(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let facts = |grid: &Grid| {
-        let (key, options) = match grid.study == PagesOptions::STUDY {
-            true => (KEY_COLUMNS.into(), key_options().collect()),
-            false => (vec![Grid::KEY], Vec::new()),
-        };
         let listed = grid.listed().collect();
-        (grid.study, GridFacts { listed, newer: grid.newer(), key, options })
+        let options = grid.key_options().map(|option| option.name).collect();
+        let (key, kept) = (grid.key_columns(), grid.kept_columns());
+        (grid.study, GridFacts { listed, newer: grid.newer(), key, options, kept })
     };
     let grids: BTreeMap<_, _> = Grid::all().iter().map(facts).collect();
     Ok(pythonize(py, &grids)?)

@@ -9,6 +9,8 @@ use serde::Serialize;
 pub enum ColumnKind {
     /// Text.
     Text,
+    /// A whole number from 0, of 32 bits.
+    U32,
     /// A whole number from 0, of 64 bits.
     U64,
     /// A whole number of 64 bits.

@@ -11,7 +11,7 @@ import polars as pl
 from clockhand.datasets.comparison import Comparison, word_of
 from clockhand.datasets.dataset import Dataset
 from clockhand.datasets.facts import merged
-from clockhand.datasets.layout import IDENTITY, ORIGIN, Layout
+from clockhand.datasets.layout import DATASET, Layout
 from clockhand.report.canvas import Canvas, Spec
 from clockhand.report.comparisons import Strip, strips_chart
 from clockhand.report.words import percent, titled
@@ -71,7 +71,7 @@ class Differences(Comparison):
         numbers = [
             name
             for name, kind in first.schema.items()
-            if kind.is_numeric() and f"{name}{SECOND}" in joined.columns and name not in ORIGIN
+            if kind.is_numeric() and f"{name}{SECOND}" in joined.columns and name not in DATASET
         ]
         moved = [self._moved_rows(joined, name) for name in numbers]
         here = first.join(second, on=key, how="anti", nulls_equal=True)
@@ -193,7 +193,7 @@ def _about(layout: Layout, *tables: pl.DataFrame) -> list[str]:
     """Return the columns that tell people which row it is: those that differ within a dataset."""
     contender = [layout.study.contender] if layout.study.contender else []
     listed = ["trace", *contender, *layout.order, *layout.within, *layout.label.meta.root_names()]
-    hidden = {"cell", "policy_place", "policy_resolved", *IDENTITY}
+    hidden = {"policy_place", "policy_resolved", *DATASET}
     names = [name for name in dict.fromkeys(listed) if name not in hidden]
     return [
         name

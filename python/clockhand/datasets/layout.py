@@ -16,6 +16,7 @@ from clockhand.studies.pages.run import PAGES as PAGES_STUDY
 from clockhand.studies.ssd.run import SSD
 from clockhand.studies.tier.run import TIER
 from clockhand.studies.translate.run import TRANSLATE
+from clockhand.study.columns import schema, types
 from clockhand.study.errors import UsageError
 from clockhand.study.intervals import intervals_or_cells
 from clockhand.study.options import Option, options_of
@@ -25,17 +26,11 @@ from clockhand.study.run import Columns, Options, Study
 if TYPE_CHECKING:
     from clockhand.report.reported import Reported
 
-IDENTITY: Columns = {
-    "view": pl.String,
-    "trace_sha256": pl.String,
-    "trace_format": pl.String,
-}
-ORIGIN: Columns = {"numbers_version": pl.UInt32, "version": pl.String}
+DATASET = schema("dataset")
+"""The columns that say which cell a row of a dataset is of."""
+
 OWN_VIEW = "none"
 """What keys call the view of a trace without record classes; one with them has its default view."""
-
-FILES = ("ssd", "device", "file_device", "tiers", "storage")
-"""Options that may name a file."""
 
 NOT_SWEPT: Mapping[str, tuple[str, ...]] = {
     "pages": ("gauge_every", "io_log"),
@@ -43,9 +38,6 @@ NOT_SWEPT: Mapping[str, tuple[str, ...]] = {
     "ssd": ("io_log",),
 }
 """By study, options whose results no dataset keeps."""
-
-KEPT_AS: Mapping[str, type[pl.DataType]] = {"flag": pl.Boolean, "whole": pl.UInt64}
-"""The types of columns that keep options, by kind; others are text."""
 
 
 @dataclass(frozen=True)
@@ -95,16 +87,8 @@ class Layout:
             "trace_sha256", "trace_format", "view", *known, *options, "interval",
             "numbers_version",
         )  # fmt: skip
-        kept = {name: KEPT_AS.get(self.options[name].kind, pl.String) for name in options}
-        self.schema: Columns = {
-            **own,
-            **study.beside(),
-            **{name: kind for name, kind in kept.items() if name not in own},
-            "interval": pl.UInt64,
-            **IDENTITY,
-            **{name: pl.String for name in known if name not in own},
-            **ORIGIN,
-        }
+        kept = types(dict(grid["kept"]))
+        self.schema: Columns = {**own, **study.beside(), **kept, **own}
         self.order = tuple(order) if self.depends_on_footprint else (*order, "cell")
         self._newer = grid["newer"]
 
@@ -263,8 +247,7 @@ class LocalityLayout(Layout):
         table = self._table
         if table is None:
             table = "summary" if (cells["summary"].list.len() > 0).any() else "miss-curve"
-        beside = (*IDENTITY, "cell", *ORIGIN)
-        return table_of(cells, table, [name for name in beside if name in cells.columns])
+        return table_of(cells, table, [name for name in DATASET if name in cells.columns])
 
     def contenders(self, options: Record) -> list[str]:
         """Return the rankings, or the kinds of references."""
@@ -278,7 +261,7 @@ def _text(value: object) -> str | None:
 def files_of(options: Record) -> list[str]:
     """Return the devices and drives that options name, built-in ones and files."""
     named: list[str] = []
-    for name in FILES:
+    for name in _engine.FILE_OPTIONS:
         value = options.get(name)
         named += value if isinstance(value, list) else [] if value is None else [value]
     return named

@@ -8,7 +8,7 @@ from typing import ClassVar
 import polars as pl
 
 from clockhand.datasets.comparison import Comparison, word_of
-from clockhand.datasets.layout import IDENTITY, LAYOUTS, ORIGIN, PAGES, Layout
+from clockhand.datasets.layout import DATASET, LAYOUTS, PAGES, Layout
 from clockhand.datasets.paired import least_p, mean_interval, mean_ranks, pairs_needed
 from clockhand.datasets.pairs import ALPHA, Pair, logs_by_trace, pairs_of
 from clockhand.report.canvas import Canvas, Spec
@@ -303,9 +303,9 @@ def over_traces(
 
 def dimensions(layout: Layout) -> list[str]:
     """Return the columns that tell the rows of one trace apart, beside what is compared."""
-    of_label = {*layout.label.meta.root_names(), "policy_resolved", "policy_place", "cell"}
+    of_label = {*layout.label.meta.root_names(), "policy_resolved", "policy_place"}
     listed = (*layout.order, *(layout.key if layout is PAGES else ()))
-    own = {*IDENTITY, *ORIGIN, *of_label}
+    own = {*DATASET, *of_label}
     return [name for name in dict.fromkeys(listed) if name not in own]
 
 

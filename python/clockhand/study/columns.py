@@ -23,7 +23,10 @@ Kinds = Mapping[str, str]
 Part = Record
 """Some rows: for each column an array of NumPy or a list, or the value that all these rows have."""
 
-TYPES = {"text": "String", "u64": "UInt64", "i64": "Int64", "f64": "Float64", "bool": "Boolean"}
+TYPES = {
+    "text": "String", "u32": "UInt32", "u64": "UInt64", "i64": "Int64", "f64": "Float64",
+    "bool": "Boolean",
+}  # fmt: skip
 """The types of Polars, which is imported when there are rows to keep."""
 
 
@@ -138,13 +141,11 @@ def page() -> str:
 
 _HEAD = """# Columns
 
-The columns of results, in JSON, CSV, Parquet and Python alike. Names and order are stable.
-`make columns` writes this page from what the engine declares.
+The columns of results, in any form; names and order are stable. `make columns` writes this page.
 
-A table has the name of its study, and a second word if it stands beside the rows. Behind a
-column's name stands what it holds: text, a whole number (`u64`; `i64` if it may be negative), a
-number (`f64`) or yes or no (`bool`). With a question mark it may be empty. A unit ends the name:
-bytes, ns, us (microseconds), uj (microjoules).
+A table has its study's name; a second word names what stands beside the rows. A column holds text,
+whole numbers (`u32`, `u64`; `i64` with a sign), numbers (`f64`) or yes and no (`bool`); with `?`
+also nothing. A unit ends the name: bytes, ns, us (microseconds), uj (microjoules).
 """
 
 

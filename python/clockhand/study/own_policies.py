@@ -18,6 +18,7 @@ from types import CodeType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
 from clockhand import _engine
+from clockhand.study.columns import schema
 from clockhand.study.errors import UsageError
 from clockhand.study.own_parameters import (
     DIGEST,
@@ -130,8 +131,7 @@ def check_policy(policy: str | type) -> Conformance:
 def _rules(rows: list[Fields]) -> "pl.DataFrame":
     import polars as pl
 
-    numbers = dict.fromkeys(("memories", "references"), pl.UInt64)
-    return pl.DataFrame(rows, schema={"rule": pl.String, "kept": pl.Boolean, **numbers})
+    return pl.DataFrame(rows, schema=schema("check-policy"))
 
 
 def texts_of(entries: Sequence[Entry]) -> list[str]:

@@ -7,8 +7,11 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::Formatter;
 
-use super::TABLES;
+use super::{TABLES, tables};
+use crate::columns::{ColumnKind, column_of};
 use crate::error::SimError;
+use crate::options::{Domain, StudyOption};
+use crate::pages::{KEY_COLUMNS, PagesOptions, Row, key_options};
 use crate::study::{Cells, Columns, Files, Given, PlannedCell};
 
 /// How the cells of a study are made and known.
@@ -46,12 +49,12 @@ const GRIDS: [Grid; 7] = [
     Grid { study: "locality", dimensions: &[], newer: &[] },
 ];
 
-/// Options that may name a file, which keys know by its content, and columns of rows.
-const FILES: [&str; 5] = ["ssd", "device", "file_device", "tiers", "storage"];
-
 impl Grid {
     /// The column of a cell's key.
     pub const KEY: &str = "cell";
+
+    /// Options that may name a file, which keys know by its content, and columns of rows.
+    pub const FILES: [&str; 5] = ["ssd", "device", "file_device", "tiers", "storage"];
 
     /// The grid of a study.
     ///
@@ -73,6 +76,37 @@ impl Grid {
     /// The options that hold lists, of which cells are made.
     pub fn listed(self) -> impl Iterator<Item = &'static str> {
         self.dimensions.iter().flat_map(|dimension| dimension.split(['|', '*']))
+    }
+
+    /// The columns of a cell's key.
+    pub fn key_columns(self) -> &'static [&'static str] {
+        if self.is_of_pages() { &KEY_COLUMNS } else { &[Self::KEY] }
+    }
+
+    /// Options that are columns of the key behind those.
+    pub fn key_options(self) -> impl Iterator<Item = &'static StudyOption> {
+        let is_kept = move |option: &&StudyOption| {
+            self.is_of_pages() && key_options().any(|name| name == option.name)
+        };
+        PagesOptions::OPTIONS.iter().filter(is_kept)
+    }
+
+    /// What a dataset keeps of a cell, in order; columns of the study's rows may be among them.
+    pub fn kept_columns(self) -> Vec<(&'static str, ColumnKind)> {
+        let options = self.key_options().map(|option| (option.name, kept_as(option.domain)));
+        let interval = column_of(Row::COLUMNS, "interval");
+        let of_cell = tables::Dataset::COLUMNS.iter().flat_map(|column| {
+            let names = match column.name == Self::KEY {
+                true => self.key_columns(),
+                false => std::slice::from_ref(&column.name),
+            };
+            names.iter().map(|name| (*name, column.kind))
+        });
+        options.chain([(interval.name, interval.kind)]).chain(of_cell).collect()
+    }
+
+    fn is_of_pages(self) -> bool {
+        self.study == "pages"
     }
 
     /// Flags that older datasets lack.
@@ -131,11 +165,20 @@ impl Grid {
         let columns = columns.map_or(&[][..], |(_, columns)| columns);
         let is_column = |name: &&str| columns.iter().any(|column| column.name == *name);
         let text = |name: &str| options.get(name).filter(|value| !value.is_null());
-        let named = FILES.into_iter().filter(is_column).filter_map(|name| {
+        let named = Self::FILES.into_iter().filter(is_column).filter_map(|name| {
             let or_that_of_pages = || text("device").filter(|_| name == "file_device");
             Some((name.to_owned(), text(name).or_else(or_that_of_pages)?.clone()))
         });
         named.collect()
+    }
+}
+
+/// What a column of a dataset holds that keeps an option.
+fn kept_as(domain: Domain) -> ColumnKind {
+    match domain {
+        Domain::Flag => ColumnKind::Bool,
+        Domain::Whole { .. } => ColumnKind::U64,
+        _ => ColumnKind::Text,
     }
 }
 

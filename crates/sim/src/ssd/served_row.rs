@@ -30,7 +30,7 @@ columns! {
         pub nvm_pages: u32 = SsdRow,
         pub page_bytes: u32 = SsdRow,
         pub buffer_resolved: String = SsdRow,
-        /// From the first moment at which clients could connect to the last page on the disk.
+        /// From the first possible connection to the last page on the disk.
         pub seconds: f64,
         /// Connections of clients.
         pub connections: u64,

@@ -5,7 +5,7 @@ use crate::ssd::{ServeRow, SsdRow};
 
 table! {
     /// Wear of the drives of `ssd`, a row per number of erases.
-    SSD_WEAR {
+    SsdWear {
         trace: String = SsdRow,
         buffer: String = SsdRow,
         buffer_pages: u64 = SsdRow,
@@ -19,7 +19,7 @@ table! {
 
 table! {
     /// Latencies of timed runs by their length, a row per class of an operation.
-    SSD_CLASSES {
+    SsdClasses {
         trace: String = SsdRow,
         buffer: String = SsdRow,
         buffer_pages: u64 = SsdRow,
@@ -50,7 +50,7 @@ table! {
 
 table! {
     /// Timed runs over time, a row per stretch of equal length and operation.
-    SSD_MOMENTS {
+    SsdMoments {
         trace: String = SsdRow,
         buffer: String = SsdRow,
         buffer_pages: u64 = SsdRow,
@@ -64,30 +64,21 @@ table! {
         relocations: u64,
         /// Blocks erased.
         erases: u64,
-        /// What requests do: `read` or `write`.
-        op: String,
-        /// Requests.
-        requests: u64,
-        /// Their waits in the queue of the host, summed, in microseconds.
-        host_us: f64,
-        /// Their time in the front end.
-        front_us: f64,
-        /// Their waits for a place in the buffer.
-        buffer_us: f64,
-        /// Their waits for garbage collection.
-        collection_us: f64,
-        /// Their waits for other work of the die.
-        flash_us: f64,
-        /// Time of the operations themselves.
-        service_us: f64,
-        /// The longest latency, in microseconds.
-        longest_us: f64,
+        op: String = SsdClasses,
+        requests: u64 = SsdClasses,
+        host_us: f64 = SsdClasses,
+        front_us: f64 = SsdClasses,
+        buffer_us: f64 = SsdClasses,
+        collection_us: f64 = SsdClasses,
+        flash_us: f64 = SsdClasses,
+        service_us: f64 = SsdClasses,
+        longest_us: f64 = SsdClasses,
     }
 }
 
 table! {
     /// How busy the parts of a drive were in timed runs.
-    SSD_PARTS {
+    SsdParts {
         trace: String = SsdRow,
         buffer: String = SsdRow,
         buffer_pages: u64 = SsdRow,
@@ -102,7 +93,7 @@ table! {
 
 table! {
     /// `recommend --ssd`: what is best at each size of a write buffer.
-    BUFFER_SIZES {
+    BufferSizes {
         trace: String = SsdRow,
         ssd: String = SsdRow,
         buffer_pages: u64 = SsdRow,
@@ -143,7 +134,7 @@ table! {
 
 table! {
     /// What a server did over time: counts since its start.
-    SERVE_SAMPLES {
+    ServeSamples {
         /// Since the start.
         seconds: f64,
         read_requests: u64 = ServeRow,

@@ -5,7 +5,7 @@ use crate::pages::Row;
 
 table! {
     /// `locality`: how the references of a trace lie on its pages, a row per ranking and operation.
-    LOCALITY_SUMMARY {
+    Summary {
         trace: String = Row,
         page_bytes: u64 = Row,
         /// What pages are ranked by: `recency` or `frequency`.
@@ -38,13 +38,11 @@ table! {
 
 table! {
     /// `locality --rows ranks`: a row per rank.
-    LOCALITY_RANKS {
+    Ranks {
         trace: String = Row,
         page_bytes: u64 = Row,
-        /// What pages are ranked by: `recency` or `frequency`.
-        ranking: String,
-        /// References that count: `all`, `read` or `write`.
-        op: String,
+        ranking: String = Summary,
+        op: String = Summary,
         /// The rank, from 1.
         rank: u64,
         /// References to pages while they had the rank.
@@ -57,13 +55,11 @@ table! {
 
 table! {
     /// `locality --rows inversions`: a row per range of ranks with more references than better ones.
-    LOCALITY_INVERSIONS {
+    Inversions {
         trace: String = Row,
         page_bytes: u64 = Row,
-        /// What pages are ranked by: `recency` or `frequency`.
-        ranking: String,
-        /// References that count: `all`, `read` or `write`.
-        op: String,
+        ranking: String = Summary,
+        op: String = Summary,
         /// First and last rank of the range.
         first_rank: u64,
         /// First and last rank of the range.
@@ -80,7 +76,7 @@ table! {
 
 table! {
     /// `locality --rows miss-curve`: LRU at each memory size.
-    LOCALITY_MISS_CURVE {
+    MissCurve {
         trace: String = Row,
         frames: u64 = Row,
         page_bytes: u64 = Row,
@@ -110,11 +106,10 @@ table! {
 
 table! {
     /// `locality --rows working-set`: Denning's working set, a row per operation and window.
-    LOCALITY_WORKING_SET {
+    WorkingSet {
         trace: String = Row,
         page_bytes: u64 = Row,
-        /// References that count: `all`, `read` or `write`.
-        op: String,
+        op: String = Summary,
         /// Window, in references.
         window_references: u64,
         /// Pages of the working set, the mean over the trace.
@@ -125,7 +120,7 @@ table! {
 
 table! {
     /// `locality --rows recency`: other pages between two references to a page, by what the later one does.
-    LOCALITY_RECENCY {
+    Recency {
         trace: String = Row,
         page_bytes: u64 = Row,
         /// Other pages referenced in between.
@@ -140,7 +135,7 @@ table! {
 
 table! {
     /// `locality --rows intervals`: a row per interval of a trace.
-    LOCALITY_INTERVALS {
+    Intervals {
         trace: String = Row,
         page_bytes: u64 = Row,
         /// Number of the interval, from 0, with `--every`; an interval without references has no row.
@@ -154,8 +149,7 @@ table! {
         read_references: u64,
         /// References of the interval that write.
         write_references: u64,
-        /// Distinct pages referenced.
-        pages: u64,
+        pages: u64 = Summary,
         /// Distinct pages written.
         written_pages: u64,
         /// Pages referenced for the first time.
@@ -166,7 +160,7 @@ table! {
 
 table! {
     /// `locality --rows window`: what windows of CFLRU would save, a row per position of an LRU list.
-    LOCALITY_WINDOW {
+    Window {
         trace: String = Row,
         page_bytes: u64 = Row,
         device: String = Row,

@@ -5,7 +5,7 @@ use crate::pages::Row;
 
 table! {
     /// `simulate --gauges`: the values by which policies adapt, a row per sample of one value.
-    GAUGES {
+    Gauges {
         trace: String = Row,
         policy: String = Row,
         policy_resolved: String = Row,
@@ -24,7 +24,7 @@ table! {
 
 table! {
     /// `recommend`: the question as asked and its variations, a row each.
-    SITUATIONS {
+    Situations {
         trace: String = Row,
         device: String = Row,
         page_bytes: u64 = Row,

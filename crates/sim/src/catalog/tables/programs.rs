@@ -5,7 +5,7 @@ use crate::pages::Row;
 
 table! {
     /// `run`: a row per process, the first one first. Counts that `simulate` also has bear its names.
-    RUN {
+    Run {
         /// Number of the process in the log of references.
         stream: u64,
         /// The kernel's number of the process.
@@ -142,27 +142,20 @@ table! {
 
 table! {
     /// What a pager counted while a program ran, a row per moment and process; counts are since the process began.
-    RUN_SAMPLES {
+    RunSamples {
         /// Since the start.
         seconds: f64,
-        /// Number of the process in the log of references.
-        stream: u64,
-        /// The kernel's number of the process.
-        process: i64,
-        /// Name of the program.
-        name: String,
+        stream: u64 = Run,
+        process: i64 = Run,
+        name: String = Run,
         /// References that the pager saw.
         references: u64,
-        /// References to pages that were not in memory.
-        misses: u64,
-        /// References to pages in memory whose bit was clear.
-        minor_faults: u64,
-        /// Writes to pages in memory that were mapped read-only.
-        write_protect_faults: u64,
+        misses: u64 = Run,
+        minor_faults: u64 = Run,
+        write_protect_faults: u64 = Run,
         /// Pages read from swap.
         pages_read: u64,
-        /// Pages written to swap.
-        pages_written: u64,
+        pages_written: u64 = Run,
         /// Pages in memory at the moment.
         resident_pages: u64,
     }
@@ -170,11 +163,9 @@ table! {
 
 table! {
     /// The values by which a policy adapted while a program ran, a row per moment, process and value.
-    RUN_GAUGES {
-        /// Since the start.
-        seconds: f64,
-        /// Number of the process in the log of references.
-        stream: u64,
+    RunGauges {
+        seconds: f64 = RunSamples,
+        stream: u64 = Run,
         /// Name of the value.
         gauge: String,
         /// The value.
@@ -184,7 +175,7 @@ table! {
 
 table! {
     /// `run --compare`: a row per contender and run.
-    COMPARISON {
+    Comparison {
         /// The policy as the user wrote it; `kernel` is the kernel's own swap.
         policy: String,
         /// Number of the run, from 1.
@@ -202,8 +193,7 @@ table! {
         pages_read: Option<u64>,
         /// Pages written to swap.
         pages_written: Option<u64>,
-        /// Requests that the drive of the swap file completed during the run, of any program; none if its file system
-        /// has no drive.
+        /// Requests that the swap file's drive completed, of any program; none without a drive.
         block_requests: Option<u64>,
         /// Bytes read from swap.
         bytes_read: Option<u64>,
@@ -232,16 +222,12 @@ table! {
 
 table! {
     /// Samples of each contender's first run; counts are since its start.
-    COMPARISON_SAMPLES {
-        /// The policy as the user wrote it; `kernel` is the kernel's own swap.
-        policy: String,
-        /// Since the start.
-        seconds: f64,
+    ComparisonSamples {
+        policy: String = Comparison,
+        seconds: f64 = RunSamples,
         /// The pager's misses and the kernel's major faults.
         faults: u64,
-        /// Pages read from swap.
-        pages_read: u64,
-        /// Pages written to swap.
-        pages_written: u64,
+        pages_read: u64 = RunSamples,
+        pages_written: u64 = Run,
     }
 }
