@@ -260,14 +260,9 @@ def watch_buffers(
 ) -> dict[str, Any]: ...
 def watch_policies(
     trace: TraceSource,
-    policies: list[str],
+    options: Mapping[str, Any],
     *,
     frames: int,
-    page_bytes: int,
-    device: str,
-    bits: str,
-    write_miss: str,
-    seed: int,
     watch: Callable[[str, int, int], object] | None = None,
 ) -> dict[str, Any]: ...
 def run(

@@ -3,8 +3,8 @@
 use clockhand_policy::catalog::PolicySpec;
 use clockhand_quantity::option;
 use clockhand_sim::{
-    AskedPage, Bits, BufferCourse, Contestant, Course, ReadTrace, SimError, SsdOptions, SsdRow,
-    Watching, WriteMiss, choose,
+    AskedPage, BufferCourse, Contestant, Course, PagesOptions, ReadTrace, SimError, SsdOptions,
+    SsdRow, Watching, parse_page_bytes,
 };
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
@@ -73,41 +73,34 @@ fn policy(text: &str) -> Result<PolicySpec, SimError> {
 
 /// Watches policies on a trace; a dictionary of references, pages and courses.
 #[pyfunction]
-#[pyo3(signature = (trace, policies, *, frames, page_bytes, device, bits, write_miss, seed, watch=None))]
-#[expect(clippy::too_many_arguments, reason = "these are the options of one command")]
+#[pyo3(signature = (trace, options, *, frames, watch=None))]
 pub(crate) fn watch_policies<'py>(
     py: Python<'py>,
     trace: PyRef<'py, TraceSource>,
-    policies: Vec<String>,
+    options: &Bound<'py, PyAny>,
     frames: u32,
-    page_bytes: u64,
-    device: String,
-    bits: &str,
-    write_miss: &str,
-    seed: u64,
     watch: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let watching = Watching {
-        trace: trace.0.clone(),
-        policies: policies
-            .iter()
-            .map(|text| policy(text))
-            .collect::<Result<_, _>>()
-            .map_err(exception)?,
-        frames,
-        page_bytes,
-        device: device.clone(),
-        bits: choose("bits", bits, Bits::WORDS).map_err(exception)?,
-        write_miss: choose("write-miss", write_miss, WriteMiss::WORDS).map_err(exception)?,
-        seed,
+    let options: PagesOptions = depythonize(options)?;
+    let watching = || {
+        Ok(Watching {
+            trace: trace.0.clone(),
+            policies: options.policy.iter().map(|text| policy(text)).collect::<Result<_, _>>()?,
+            frames,
+            page_bytes: parse_page_bytes(&options.page_size)?,
+            device: options.device.clone(),
+            replay: options.replay_options()?,
+            seed: options.seed,
+        })
     };
+    let watching = watching().map_err(|error: SimError| exception(error))?;
     let watched = supervised(py, watch, move |progress| clockhand_sim::watch(&watching, progress))?;
     let courses = watched.courses.into_iter().map(CourseFacts::new);
     let facts = WatchedFacts {
         trace: watched.trace,
         pages: watched.pages,
         references: watched.references,
-        device: device_facts(&device, &watched.device, &watched.page_cost),
+        device: device_facts(&options.device, &watched.device, &watched.page_cost),
         courses: courses.collect::<Result<_, _>>().map_err(exception)?,
     };
     Ok(pythonize(py, &facts)?)

@@ -9,7 +9,7 @@ use clockhand_trace::{Folding, TraceInput};
 use crate::error::SimError;
 use crate::pricing::Pricing;
 use crate::read_trace::ReadTrace;
-use crate::replay::{Bits, Cell, Counts, ReplayOptions, WatchedStep, WriteMiss};
+use crate::replay::{Cell, Counts, ReplayOptions, WatchedStep};
 use crate::study::check_given;
 use crate::views::{Views, read};
 use clockhand_trace::progress::{Phase, Progress};
@@ -27,10 +27,8 @@ pub struct Watching {
     pub page_bytes: u64,
     /// The device, whose costs some policies go by.
     pub device: String,
-    /// Where bits come from.
-    pub bits: Bits,
-    /// What a write fault reads.
-    pub write_miss: WriteMiss,
+    /// How references are replayed.
+    pub replay: ReplayOptions,
     /// Seed of policies that draw random numbers.
     pub seed: u64,
 }
@@ -135,11 +133,7 @@ fn course(
     let view = views.folded(Folding::None);
     let next_use =
         (policy.entry().kind == Kind::Offline).then(|| view.next_use(progress)).transpose()?;
-    let options = ReplayOptions {
-        bits: watching.bits,
-        write_miss: watching.write_miss,
-        ..ReplayOptions::default()
-    };
+    let options = ReplayOptions { flush_at_end: false, ..watching.replay };
     let frames = watching.frames;
     let cell = Cell { runs: view.pages().into(), next_use, frames, options, progress };
     let (counts, observed) = cell.replay_recorded(&resolved)?;

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -16,13 +16,10 @@ from clockhand.command.study import with_options
 from clockhand.studies.watch.buffers import WatchedBuffers, watch_buffers
 from clockhand.studies.watch.playing import DEFAULT_LIMIT
 from clockhand.studies.watch.result import Watched
-from clockhand.studies.watch.run import watch_policies
+from clockhand.studies.watch.run import OPTIONS, watch_policies
 from clockhand.study.errors import UsageError, option
 from clockhand.study.records import Fields
 from clockhand.traces import Reading
-
-if TYPE_CHECKING:
-    pass
 
 Frames = Annotated[int | None, typer.Option(help="Page frames; 8 are easy to follow.")]
 Page = Annotated[Path, typer.Option("--out", "--report", help="The page that plays the steps.")]
@@ -33,7 +30,7 @@ def register(app: typer.Typer) -> None:
     app.command(name="watch")(_watch)
 
 
-OF_POLICIES = ("policy", "page_size", "device", "bits", "write_miss", "seed")
+OF_POLICIES = ("policy", *OPTIONS)
 """Options of `simulate` that mean the same here."""
 
 OF_BUFFERS = ("buffer", "ssd", "precondition", "map", "drain")

@@ -40,7 +40,7 @@ use clockhand_trace::{PageView, Record};
 
 use crate::error::SimError;
 use crate::next_use::NEVER;
-use crate::replay::{ReplayOptions, WriteMiss};
+use crate::replay::ReplayOptions;
 use clockhand_trace::progress::Progress;
 
 /// The fewest page reads and the fewest page writes, each for itself.
@@ -66,7 +66,7 @@ pub(crate) fn bound(
     let pages = view.footprint_pages();
     let frames = frames.min(pages) as usize;
     Ok(Bound {
-        read_ios: min_read_ios(view, next_use, frames, options.write_miss, progress)?,
+        read_ios: min_read_ios(view, next_use, frames, options, progress)?,
         write_ios: min_write_ios(view, frames, options.flush_at_end, progress)?,
     })
 }
@@ -75,11 +75,11 @@ fn min_read_ios(
     view: &PageView,
     next_use: &[u32],
     frames: usize,
-    write_miss: WriteMiss,
+    options: ReplayOptions,
     progress: &Progress,
 ) -> Result<u64, SimError> {
     let records = view.records();
-    let is_charged = |record: Record| write_miss == WriteMiss::Fetch || !record.first_is_write();
+    let is_charged = |record: Record| options.fetches(record.first_is_write());
     let mut kept = Kept::new(view.footprint_pages());
     let mut charged = 0;
     for (time, (&record, &next)) in records.iter().zip(next_use).enumerate() {

@@ -18,7 +18,7 @@ use num_rational::Ratio;
 
 use crate::contestant::Effort;
 use crate::error::SimError;
-use crate::replay::{Counts, ReplayOptions, WriteMiss};
+use crate::replay::{Counts, ReplayOptions};
 use ascent::Ascent;
 use clockhand_trace::progress::Progress;
 use relaxation::Relaxation;
@@ -90,7 +90,7 @@ pub(crate) struct Problem<'a> {
 
 impl Problem<'_> {
     fn is_charged(&self, record: Record) -> bool {
-        self.options.write_miss == WriteMiss::Fetch || !record.first_is_write()
+        self.options.fetches(record.first_is_write())
     }
 
     fn costs(&self) -> Costs {

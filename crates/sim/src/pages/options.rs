@@ -113,11 +113,29 @@ impl PagesOptions {
         })
     }
 
-    fn replay_options(&self) -> Result<ReplayOptions, SimError> {
+    /// How references are replayed.
+    ///
+    /// # Errors
+    ///
+    /// A word is unknown.
+    pub fn replay_options(&self) -> Result<ReplayOptions, SimError> {
         Ok(ReplayOptions {
             bits: choose("bits", &self.bits, Bits::WORDS)?,
             write_miss: choose("write-miss", &self.write_miss, WriteMiss::WORDS)?,
             flush_at_end: self.flush_at_end,
         })
+    }
+}
+
+impl ReplayOptions {
+    /// True if a miss reads the page, by what its first reference does.
+    #[inline]
+    pub(crate) fn fetches(self, first_is_write: bool) -> bool {
+        self.write_miss == WriteMiss::Fetch || !first_is_write
+    }
+
+    /// Pages that misses read.
+    pub(crate) fn fetched(self, read_misses: u64, write_misses: u64) -> u64 {
+        read_misses + if self.fetches(true) { write_misses } else { 0 }
     }
 }

@@ -54,14 +54,12 @@ def watch_policies(
     settings = {name: options_of("pages")[name].checked(given.get(name)) for name in OPTIONS}
     policies = expanded("policy", policies, names_of("policies"))
     check_side_by_side("policy", "policies", policies)
+    asked = {**settings, "policy": policies}
     seed = settings.pop("seed")
     page_bytes = _engine.parse_page_bytes(settings.pop("page_size"))
     with watched(running["watch"]) as on_progress:
         (source,) = sources(trace, watch=on_progress, **first_requests(trace, reading))
-        result = _engine.watch_policies(
-            source, policies, frames=frames, page_bytes=page_bytes, seed=seed, watch=on_progress,
-            **settings,
-        )  # fmt: skip
+        result = _engine.watch_policies(source, asked, frames=frames, watch=on_progress)
     command = running["command"]
     if command is None:
         shown = {"frames": frames, "page_size": page_bytes, "seed": seed, **settings}

@@ -6,6 +6,7 @@ use clockhand_trace::{Folding, PageView, PageViewBuilder, Request};
 
 use super::*;
 use crate::next_use::next_use;
+use crate::replay::WriteMiss;
 
 const PAGE_BYTES: u64 = 4096;
 

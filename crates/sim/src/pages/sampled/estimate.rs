@@ -5,7 +5,7 @@ use clockhand_policy::catalog::Kind;
 use crate::contestant::kind_word;
 use crate::pages::Row;
 use crate::pages::row::RowsOf;
-use crate::replay::{Counts, WriteMiss};
+use crate::replay::Counts;
 
 /// What one sample counted.
 pub(super) struct Replica {
@@ -103,14 +103,10 @@ fn mean_counts(rows: &RowsOf<'_>, replicas: &Replicas) -> Counts {
     };
     let read_misses = mean(&|it| it.read_misses).min(rows.part.read_references);
     let write_misses = mean(&|it| it.write_misses).min(rows.part.write_references);
-    let fetched = match rows.experiment.options.write_miss {
-        WriteMiss::Fetch => write_misses,
-        WriteMiss::Blind => 0,
-    };
     Counts {
         read_misses,
         write_misses,
-        read_ios: read_misses + fetched,
+        read_ios: rows.experiment.options.fetched(read_misses, write_misses),
         clean_evictions: mean(&|it| it.clean_evictions),
         dirty_evictions: mean(&|it| it.dirty_evictions),
         write_backs: mean(&|it| it.write_backs),
