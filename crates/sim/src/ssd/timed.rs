@@ -3,12 +3,10 @@
 mod arrivals;
 mod below;
 pub(super) mod columns;
-#[cfg(test)]
-mod golden;
 mod latency;
 mod requests;
 #[cfg(test)]
-mod twin;
+mod tests;
 mod waits;
 mod windows;
 

@@ -16,10 +16,10 @@ use clockhand_policy::buffer::catalog::{BufferSpec, ResolvedBuffer};
 use clockhand_policy::buffer::{BufferSize, PagesPerBlock};
 use serde_json::{Value, json};
 
-use super::{ArrivalTimes, TimedArrivals, TimedCell, TimedFinished, Wanted, requests};
 use crate::error::SimError;
 use crate::ssd::course::Repeat;
 use crate::ssd::placement::{Placed, PlacedCommand, PlacedForTest};
+use crate::ssd::timed::{ArrivalTimes, TimedArrivals, TimedCell, TimedFinished, Wanted, requests};
 use clockhand_trace::progress::Progress;
 
 fn files() -> Vec<PathBuf> {

@@ -13,10 +13,10 @@ use clockhand_twins::{
     DriveTimeTwin, TimedKind, TimedOperation, TimedRequest, TimedRules, TimedServed,
 };
 
-use super::requests::{Cursor, count};
-use super::{ArrivalTimes, TimedCell, TimedFinished, Wanted};
 use crate::ssd::cell::{CountedCell, Finished, Unobserved};
 use crate::ssd::course::Repeat;
+use crate::ssd::timed::requests::{Cursor, count};
+use crate::ssd::timed::{ArrivalTimes, TimedCell, TimedFinished, Wanted};
 use cases::{Case, case};
 use clockhand_trace::progress::Progress;
 use script::Decide;

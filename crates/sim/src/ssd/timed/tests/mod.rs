@@ -1,0 +1,4 @@
+//! Timed runs: the specification's golden vectors, and the slow twin.
+
+mod golden;
+mod twin;
