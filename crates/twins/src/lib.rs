@@ -77,6 +77,7 @@ mod bound;
 mod buffer;
 mod car;
 mod casa;
+mod cases;
 mod ccf_lru;
 mod cfclock;
 mod cfdc;
@@ -120,6 +121,7 @@ pub use buffer::{
     BUFFERS, BufferEvent, BufferPages, BufferRequest, BufferStep, BufferTwin, Flushed, Place,
     build_buffer,
 };
+pub use cases::cases;
 pub use drive_time::{
     DriveTimeTwin, ProgrammedFrom, TimedDecisions, TimedFlash, TimedKind, TimedMedium,
     TimedOperation, TimedRequest, TimedRules, TimedServed, TimedStep,

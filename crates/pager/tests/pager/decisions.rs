@@ -12,7 +12,7 @@ use clockhand_pager::{
 };
 use clockhand_policy::catalog::{CATALOG, Kind, PolicySpec};
 use clockhand_policy::{Op, PageId, Ratio};
-use clockhand_twins::Twin;
+use clockhand_twins::{Twin, cases};
 use proptest::prelude::*;
 
 use self::disturbances::{BusyProgram, Mishap, WritesAtTheLastMoment, befall, mishaps};
@@ -278,7 +278,7 @@ fn run_with_mishaps(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(cases(256))]
 
     #[test]
     fn the_pager_does_what_the_twin_does(

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use clockhand_pager::{Bits, Event, InitialPages, Parts};
 use clockhand_policy::{Op, PageId};
+use clockhand_twins::cases;
 use proptest::prelude::*;
 
 use crate::decisions::{
@@ -13,7 +14,7 @@ use crate::decisions::{
 use crate::model::{ModelMemory, ModelStore, Source};
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(cases(256))]
 
     /// Only accesses to pages that are leaving, and can still be reached, are left out: they are discovered later.
     #[test]

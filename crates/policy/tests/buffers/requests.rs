@@ -2,18 +2,11 @@
 
 use clockhand_policy::LogicalPage;
 use clockhand_policy::buffer::Request;
+pub use clockhand_twins::cases;
 use proptest::prelude::*;
 
 /// Pages of a block in these tests, as in the golden vectors.
 pub const PAGES_PER_BLOCK: u64 = 4;
-
-/// This number of cases of a property, or as many as `PROPTEST_CASES` says, and no file of those that failed:
-/// `.cargo/config.toml` fixes their seed.
-pub fn cases(cases: u32) -> ProptestConfig {
-    let default = ProptestConfig::default();
-    let told = std::env::var_os("PROPTEST_CASES").map(|_| default.cases);
-    ProptestConfig { cases: told.unwrap_or(cases), failure_persistence: None, ..default }
-}
 
 /// Requests with some locality: runs of pages in order, from near a slowly moving centre or from anywhere.
 /// Of a hundred, `others` are neither plain reads nor plain writes.

@@ -2,18 +2,11 @@
 
 use clockhand_policy::Op;
 use clockhand_policy::Op::{Read, Write};
+pub use clockhand_twins::cases;
 use proptest::prelude::*;
 
 /// A reference string over dense page ids.
 pub type Trace = Vec<(u32, Op)>;
-
-/// This number of cases of a property, or as many as `PROPTEST_CASES` says, and no file of those that failed:
-/// `.cargo/config.toml` fixes their seed.
-pub fn cases(cases: u32) -> ProptestConfig {
-    let default = ProptestConfig::default();
-    let told = std::env::var_os("PROPTEST_CASES").map(|_| default.cases);
-    ProptestConfig { cases: told.unwrap_or(cases), failure_persistence: None, ..default }
-}
 
 /// References with some locality: a page near a slowly moving centre, sometimes any page.
 pub fn traces(pages: u32, length: usize) -> impl Strategy<Value = Trace> {

@@ -7,6 +7,7 @@ use clockhand_sim::{
     Bits, Contestant, Effort, Experiment, MemorySize, Outcome, Progress, ReplayOptions,
     RequestTable, Row, SimError, TraceInput, WriteMiss, simulate,
 };
+pub use clockhand_twins::cases;
 use proptest::prelude::*;
 
 /// Bytes of a page unless a test varies them.
@@ -82,9 +83,4 @@ pub fn replay_options() -> impl Strategy<Value = ReplayOptions> {
         write_miss,
         flush_at_end,
     })
-}
-
-/// This number of cases of a property, and no file of those that failed: `.cargo/config.toml` fixes their seed.
-pub fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }

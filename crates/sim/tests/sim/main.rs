@@ -27,6 +27,7 @@ mod scratch;
 mod ssd;
 mod ssd_mappings;
 mod streamed;
+mod tier;
 mod translate;
 mod twin;
 #[path = "../../benches/workload/mod.rs"]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use clockhand_twins::cases;
 use proptest::prelude::*;
 
 use super::{page_of, read, store_in};
@@ -224,7 +225,7 @@ fn faulty(store: impl Store + 'static, script: &FaultScript) -> Box<dyn Store> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(cases(64))]
 
     #[test]
     fn a_swap_file_gives_back_what_was_written(steps in prop::collection::vec(step(), 1..200)) {

@@ -7,6 +7,7 @@ use clockhand_policy::tier::catalog::TierSpec;
 use clockhand_policy::tier::fixed::Fixed;
 use clockhand_policy::tier::{Placement, TierSizes};
 use clockhand_trace::{Op, PageView};
+use clockhand_twins::cases;
 use num_rational::BigRational;
 use num_traits::Zero;
 use proptest::prelude::*;
@@ -14,7 +15,6 @@ use proptest::prelude::*;
 use super::steps::{Noted, PAGE_BYTES, view_of};
 use crate::intervals::Cuts;
 use crate::next_use::next_use;
-use crate::replay::{Cell, Counts, ReplayOptions};
 use crate::tier::bound::bound;
 use crate::tier::counts::TierCounts;
 use crate::tier::page_policy::Sight;
@@ -88,19 +88,6 @@ fn counted(
     counts
 }
 
-fn simulated(view: &PageView, policy: &str, frames: u32) -> Counts {
-    let progress = Progress::default();
-    let next = crate::next_use::NextUse::of(view, &progress).unwrap();
-    let cell = Cell {
-        runs: view.into(),
-        next_use: Some(&next),
-        frames,
-        options: ReplayOptions::default(),
-        progress: &progress,
-    };
-    cell.replay(&resolved(policy, frames)).unwrap()
-}
-
 /// The least time by trying all sets of pages that the fast tier can hold after each reference.
 fn least_by_trying(trace: &[(u64, Op)], frames: u32, prices: &TierPrices) -> BigRational {
     let mut pages: Vec<u64> = Vec::new();
@@ -160,7 +147,7 @@ const RULES: [&str; 7] =
     ["never", "first-touch", "write", "k-touch:2", "k-touch:2:5", "threshold:2:7", "first-touch"];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(cases(200))]
 
     #[test]
     fn counts_add_up_under_every_policy_and_what_it_sees(
@@ -202,29 +189,6 @@ proptest! {
                 prop_assert_eq!(same, counts);
             }
         }
-    }
-
-    #[test]
-    fn page_policies_under_tiers_do_what_they_do_in_one_memory(
-        trace in traces(9, 60),
-        frames in 1u32..6,
-        which in any::<prop::sample::Index>(),
-    ) {
-        let view = view_of(&trace);
-        let of_pages: Vec<(&str, Kind)> = page_policies().collect();
-        let (policy, _) = of_pages[which.index(of_pages.len())];
-        let one = simulated(&view, policy, frames);
-        let alone = counted(&view, sizes(frames, Some(0), &view), policy, Sight::All, "first-touch");
-        prop_assert_eq!(alone.first_touches + alone.storage_faults, one.misses(), "{}", policy);
-        // A policy that writes pages which stay has them clean when they leave; storage has not seen them.
-        if one.write_backs == 0 {
-            prop_assert_eq!(alone.storage_writes, one.dirty_evictions, "{}", policy);
-        }
-        let placement = Placement::MakeRoom;
-        let roomy = TierSizes { placement, ..sizes(frames, None, &view) };
-        let tiered = counted(&view, roomy, policy, Sight::All, "first-touch");
-        prop_assert_eq!(tiered.fast_hits, trace.len() as u64 - one.misses(), "{}", policy);
-        prop_assert_eq!(tiered.demotions, one.clean_evictions + one.dirty_evictions, "{}", policy);
     }
 
     #[test]

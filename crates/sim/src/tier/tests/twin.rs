@@ -9,7 +9,7 @@ use clockhand_policy::tier::{Placement, TierSizes, Tiers};
 use clockhand_trace::{Op, PageView};
 use clockhand_twins::{
     Cost, TierEvent, TierKeeper, TierPlacement, TierPrices as TwinPrices, TierPromotion, TierRules,
-    TierSight, TierTwin, TppRule, static_pages,
+    TierSight, TierTwin, TppRule, cases, static_pages,
 };
 use num_rational::BigRational;
 use proptest::prelude::*;
@@ -300,7 +300,7 @@ fn replay<'a>(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(cases(600))]
 
     #[test]
     fn page_policies_do_what_their_twins_do(

@@ -1,6 +1,6 @@
 //! One level of a TLB of every kind against its twin, way by way.
 
-use clockhand_twins::{TlbKey, TlbTwin};
+use clockhand_twins::{TlbKey, TlbTwin, cases};
 use proptest::prelude::*;
 
 use crate::translate::geometry::TlbGeometry;
@@ -63,7 +63,7 @@ fn assert_same(text: &str, questions: &[Question], seed: u64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(cases(48))]
 
     #[test]
     fn a_level_of_any_kind_does_what_its_twin_does(

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use clockhand_twins::{
-    Op, POLICIES, StreamPage, TlbTwin, TranslationEvent, TranslationRules, build,
+    Op, POLICIES, StreamPage, TlbTwin, TranslationEvent, TranslationRules, build, cases,
 };
 use proptest::prelude::*;
 
@@ -86,7 +86,7 @@ fn expected(rules: &TranslationRules, trace: &[Reference]) -> Vec<Vec<Translatio
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(cases(60))]
 
     #[test]
     fn under_every_policy_the_driver_does_what_twins_of_policy_and_tlb_do(

@@ -1,7 +1,7 @@
 //! The whole driver against its twin: every event, TLB, walk cache, page table, and the memory's order.
 
 use clockhand_device::{Exact, RequestCost};
-use clockhand_twins::{Cost, Op, RequestCosts, TranslationRules, TranslationTwin};
+use clockhand_twins::{Cost, Op, RequestCosts, TranslationRules, TranslationTwin, cases};
 use proptest::prelude::*;
 
 use super::golden::read_by;
@@ -103,7 +103,7 @@ fn assert_same(rules: &TranslationRules, trace: &[Reference]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(cases(500))]
 
     #[test]
     fn the_driver_does_what_its_twin_does(rules in rules(), trace in trace()) {
