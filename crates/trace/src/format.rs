@@ -65,17 +65,29 @@ impl Format {
         summary: &'static str,
         module: &'static str,
     ) -> Self {
+        let (sniff, open) = (lines::sniff::<F>, lines::open::<F>);
+        Self { record_noun: "line", ..Self::records(name, summary, module, sniff, open) }
+    }
+
+    /// A format of records.
+    pub(crate) const fn records(
+        name: &'static str,
+        summary: &'static str,
+        module: &'static str,
+        sniff: fn(&Sample) -> Confidence,
+        open: Open,
+    ) -> Self {
         Self {
             name,
             summary,
             module,
-            record_noun: "line",
+            record_noun: "record",
             holds_processor_accesses: false,
             stream_noun: "stream",
             targets: &[],
-            sniff: lines::sniff::<F>,
+            sniff,
             doubt: no_doubt,
-            open: lines::open::<F>,
+            open,
         }
     }
 

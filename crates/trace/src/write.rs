@@ -3,6 +3,7 @@
 pub(crate) mod capture_conversion;
 pub(crate) mod coded_columns;
 pub(crate) mod conversion;
+pub(crate) mod encoded_file;
 pub(crate) mod event_writer;
 pub(crate) mod parquet_writer;
 pub(crate) mod sink;

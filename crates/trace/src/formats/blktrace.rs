@@ -36,23 +36,19 @@ use crate::decode::output::{Fault, Output};
 use crate::decode::records::{self, RecordFormat, field};
 use crate::decode::units::SECTOR_BYTES;
 use crate::error::TraceError;
-use crate::format::{Confidence, Decoder, Format, no_doubt};
+use crate::format::{Confidence, Decoder, Format};
 use crate::request::{Op, Request};
 use crate::source::Source;
 use crate::source::sample::Sample;
 
-pub(super) const FORMAT: Format = Format {
-    name: "blktrace",
-    summary: "binary block traces as blktrace writes them (sda.blktrace.0), before blkparse",
-    module: include_str!("blktrace.rs"),
-    record_noun: "record",
-    holds_processor_accesses: false,
-    stream_noun: "device",
-    targets: &[],
+pub(super) const FORMAT: Format = Format::records(
+    "blktrace",
+    "binary block traces as blktrace writes them (sda.blktrace.0), before blkparse",
+    include_str!("blktrace.rs"),
     sniff,
-    doubt: no_doubt,
     open,
-};
+)
+.with_streams_of("device");
 
 const RECORD_BYTES: usize = 48;
 const MAGIC: u32 = 0x6561_7407;

@@ -27,22 +27,20 @@
 use crate::decode::output::{Fault, Output};
 use crate::decode::records::{self, RecordFormat, field};
 use crate::error::TraceError;
-use crate::format::{Confidence, Decoder, Format, no_doubt};
+use crate::format::{Confidence, Decoder, Format};
 use crate::request::{Access, AccessKind};
 use crate::source::Source;
 use crate::source::sample::Sample;
 
 pub(super) const FORMAT: Format = Format {
-    name: "champsim",
-    summary: "binary instruction traces of ChampSim, 64 bytes each, or 96 in those of CloudSuite",
-    module: include_str!("champsim.rs"),
-    record_noun: "record",
     holds_processor_accesses: true,
-    stream_noun: "stream",
-    targets: &[],
-    sniff,
-    doubt: no_doubt,
-    open,
+    ..Format::records(
+        "champsim",
+        "binary instruction traces of ChampSim, 64 bytes each, or 96 in those of CloudSuite",
+        include_str!("champsim.rs"),
+        sniff,
+        open,
+    )
 };
 
 /// Where the addresses of one kind of record stand.

@@ -28,7 +28,7 @@ use crate::decode::columns::Streams;
 use crate::decode::output::{Fault, Output};
 use crate::decode::records::{self, RecordFormat, field};
 use crate::error::TraceError;
-use crate::format::{Confidence, Decoder, Format, no_doubt};
+use crate::format::{Confidence, Decoder, Format};
 use crate::request::{Access, AccessKind, Request};
 use crate::source::Source;
 use crate::source::sample::Sample;
@@ -40,16 +40,15 @@ const HIGHEST_TYPE: u16 = 49;
 const HIGHEST_VERSION: u64 = 255;
 
 pub(super) const FORMAT: Format = Format {
-    name: "drmemtrace",
-    summary: "binary memory traces of programs, from DynamoRIO's drmemtrace -offline",
-    module: include_str!("drmemtrace.rs"),
-    record_noun: "record",
     holds_processor_accesses: true,
-    stream_noun: "process",
-    targets: &[],
-    sniff,
-    doubt: no_doubt,
-    open,
+    ..Format::records(
+        "drmemtrace",
+        "binary memory traces of programs, from DynamoRIO's drmemtrace -offline",
+        include_str!("drmemtrace.rs"),
+        sniff,
+        open,
+    )
+    .with_streams_of("process")
 };
 
 /// One entry, taken apart.

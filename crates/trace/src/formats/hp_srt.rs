@@ -31,7 +31,7 @@
 use crate::decode::output::{Fault, Output};
 use crate::decode::records::{self, LONGEST_RECORD_BYTES, RecordFormat, field};
 use crate::error::TraceError;
-use crate::format::{Confidence, Decoder, Format, no_doubt};
+use crate::format::{Confidence, Decoder, Format};
 use crate::request::{Op, Request};
 use crate::source::Source;
 use crate::source::sample::Sample;
@@ -44,18 +44,14 @@ const SUSPECTIO_TYPE: u32 = 4;
 const SHORTIO_BYTES: usize = 56;
 const USUAL_SECTOR_BYTES: u64 = 256;
 
-pub(super) const FORMAT: Format = Format {
-    name: NAME,
-    summary: "binary disk traces of HP Laboratories: a text header, then big-endian records",
-    module: include_str!("hp_srt.rs"),
-    record_noun: "record",
-    holds_processor_accesses: false,
-    stream_noun: "disk",
-    targets: &[],
+pub(super) const FORMAT: Format = Format::records(
+    NAME,
+    "binary disk traces of HP Laboratories: a text header, then big-endian records",
+    include_str!("hp_srt.rs"),
     sniff,
-    doubt: no_doubt,
     open,
-};
+)
+.with_streams_of("disk");
 
 fn sniff(sample: &Sample) -> Confidence {
     if sample.head().starts_with(MAGIC) { Confidence::Certain } else { Confidence::Unfit }

@@ -35,7 +35,7 @@ use crate::decode::objects::{self, OBJECT_BYTES, ObjectOp, ObjectRequest, Object
 use crate::decode::output::{Fault, Output};
 use crate::decode::records::{self, RecordFormat, field};
 use crate::error::TraceError;
-use crate::format::{Confidence, Decoder, Format, no_doubt};
+use crate::format::{Confidence, Decoder, Format};
 use crate::source::Source;
 use crate::source::sample::Sample;
 use crate::write::target::{Entry, Extent, StreamField, Target, TimeField};
@@ -45,18 +45,15 @@ const MAGIC: [u8; 8] = 0x1234_5678_9abc_def0_u64.to_le_bytes();
 const HEADER_BYTES: usize = 8192;
 const OLDER_HEADER_BYTES: usize = 1024;
 
-pub(super) const FORMAT: Format = Format {
-    name: NAME,
-    summary: "binary cache traces of libCacheSim in its own format (.lcs)",
-    module: include_str!("lcs.rs"),
-    record_noun: "record",
-    holds_processor_accesses: false,
-    stream_noun: "tenant",
-    targets: TARGETS,
+pub(super) const FORMAT: Format = Format::records(
+    NAME,
+    "binary cache traces of libCacheSim in its own format (.lcs)",
+    include_str!("lcs.rs"),
     sniff,
-    doubt: no_doubt,
     open,
-};
+)
+.with_streams_of("tenant")
+.written_as(TARGETS);
 
 const TARGETS: &[Target] = &[Target {
     extent: Extent::units(OBJECT_BYTES as u64),

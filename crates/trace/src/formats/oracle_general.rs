@@ -26,24 +26,19 @@ use crate::decode::objects::{self, ObjectOp, ObjectRequest, Objects};
 use crate::decode::output::{Fault, Output};
 use crate::decode::records::{self, RecordFormat, field};
 use crate::error::TraceError;
-use crate::format::{Confidence, Decoder, Format, no_doubt};
+use crate::format::{Confidence, Decoder, Format};
 use crate::source::Source;
 use crate::source::sample::Sample;
 
 const RECORD_BYTES: usize = 24;
 
-pub(super) const FORMAT: Format = Format {
-    name: "oracle-general",
-    summary: "binary cache traces of libCacheSim without operations; read with --assume-reads",
-    module: include_str!("oracle_general.rs"),
-    record_noun: "record",
-    holds_processor_accesses: false,
-    stream_noun: "stream",
-    targets: &[],
+pub(super) const FORMAT: Format = Format::records(
+    "oracle-general",
+    "binary cache traces of libCacheSim without operations; read with --assume-reads",
+    include_str!("oracle_general.rs"),
     sniff,
-    doubt: no_doubt,
     open,
-};
+);
 
 fn sniff(sample: &Sample) -> Confidence {
     let records = sample.head().chunks_exact(RECORD_BYTES);

@@ -29,7 +29,7 @@ use crate::decode::objects::{self, OBJECT_BYTES, ObjectRequest, Objects};
 use crate::decode::output::{Fault, Output};
 use crate::decode::records::{self, RecordFormat, field};
 use crate::error::TraceError;
-use crate::format::{Confidence, Decoder, Format, no_doubt};
+use crate::format::{Confidence, Decoder, Format};
 use crate::formats::oracle_general;
 use crate::source::Source;
 use crate::source::sample::Sample;
@@ -37,18 +37,15 @@ use crate::write::target::{Entry, Extent, StreamField, Target, TimeField};
 
 const RECORD_BYTES: usize = 27;
 
-pub(super) const FORMAT: Format = Format {
-    name: "oracle-general-opns",
-    summary: "binary cache traces of libCacheSim with operations and namespaces",
-    module: include_str!("oracle_general_opns.rs"),
-    record_noun: "record",
-    holds_processor_accesses: false,
-    stream_noun: "namespace",
-    targets: TARGETS,
+pub(super) const FORMAT: Format = Format::records(
+    "oracle-general-opns",
+    "binary cache traces of libCacheSim with operations and namespaces",
+    include_str!("oracle_general_opns.rs"),
     sniff,
-    doubt: no_doubt,
     open,
-};
+)
+.with_streams_of("namespace")
+.written_as(TARGETS);
 
 const TARGETS: &[Target] = &[Target {
     endings: &["oraclegeneralopns"],

@@ -68,7 +68,7 @@ use crate::decode::parquet_check;
 use crate::decode::parquet_pages::{BudgetedBytes, PageBudget, TooLarge};
 use crate::error::TraceError;
 use crate::event::Event;
-use crate::format::{Confidence, Decoder, Format, no_doubt};
+use crate::format::{Confidence, Decoder, Format};
 use crate::request::Request;
 use crate::source::sample::Sample;
 use crate::source::{Seekable, Source};
@@ -77,16 +77,15 @@ use crate::write::target::Target;
 const NAME: &str = "parquet";
 const MAGIC: &[u8] = b"PAR1";
 pub(super) const FORMAT: Format = Format {
-    name: NAME,
-    summary: "a table in Apache Parquet: op, address and optionally size, time, stream",
-    module: include_str!("parquet.rs"),
     record_noun: "row",
-    holds_processor_accesses: false,
-    stream_noun: "stream",
-    targets: TARGETS,
-    sniff,
-    doubt: no_doubt,
-    open,
+    ..Format::records(
+        NAME,
+        "a table in Apache Parquet: op, address and optionally size, time, stream",
+        include_str!("parquet.rs"),
+        sniff,
+        open,
+    )
+    .written_as(TARGETS)
 };
 
 const TARGETS: &[Target] = &[Target::parquet(NAME)];

@@ -26,7 +26,7 @@
 use crate::decode::output::{Fault, Output};
 use crate::decode::records::{self, RecordFormat, field};
 use crate::error::TraceError;
-use crate::format::{Confidence, Decoder, Format, no_doubt};
+use crate::format::{Confidence, Decoder, Format};
 use crate::request::{Op, Request};
 use crate::source::Source;
 use crate::source::sample::Sample;
@@ -34,18 +34,14 @@ use crate::write::target::{Entry, Extent, Target, TimeField};
 
 const BLOCK_BYTES: u64 = 512;
 
-pub(super) const FORMAT: Format = Format {
-    name: "vscsi",
-    summary: "binary SCSI commands of virtual machines (CloudPhysics), versions 1 and 2",
-    module: include_str!("vscsi.rs"),
-    record_noun: "record",
-    holds_processor_accesses: false,
-    stream_noun: "stream",
-    targets: TARGETS,
+pub(super) const FORMAT: Format = Format::records(
+    "vscsi",
+    "binary SCSI commands of virtual machines (CloudPhysics), versions 1 and 2",
+    include_str!("vscsi.rs"),
     sniff,
-    doubt: no_doubt,
     open,
-};
+)
+.written_as(TARGETS);
 
 const TARGETS: &[Target] = &[
     Target { endings: &["vscsi"], ..WRITTEN },

@@ -9,12 +9,9 @@ use crate::decode::scan;
 use crate::error::TraceError;
 use crate::event::{Action, Event, ObjectKind};
 use crate::request::Op;
-use crate::write::sink::{Compression, Sink};
+use crate::write::encoded_file::EncodedFile;
 use crate::write::target::Decimal;
-use crate::write::unfinished::Unfinished;
 
-/// The number of bytes that are encoded before they are written.
-const BUFFER_BYTES: usize = 256 * 1024;
 /// The end of what files and address spaces can hold.
 const END_BYTES: u64 = 1 << 63;
 
@@ -29,10 +26,7 @@ pub struct ObjectNames<'a> {
 
 /// Writes events to a text file.
 pub(crate) struct EventTextWriter {
-    unfinished: Unfinished,
-    sink: Sink,
-    buffer: Vec<u8>,
-    written_bytes: u64,
+    file: EncodedFile,
     written_events: u64,
     /// The written form of each object.
     labels: FxHashMap<u32, String>,
@@ -44,19 +38,13 @@ pub(crate) struct EventTextWriter {
 
 impl EventTextWriter {
     pub(crate) fn create(path: &Path, labels: &[(String, String)]) -> Result<Self, TraceError> {
-        let (file, unfinished) = Unfinished::create(path)?;
-        let sink = Sink::new(file, Compression::of(path).0)
-            .map_err(|source| unfinished.failed(0, source))?;
-        let mut buffer = Vec::with_capacity(BUFFER_BYTES);
+        let mut file = EncodedFile::create(path)?;
         for label in labels {
-            buffer.extend_from_slice(b"# ");
-            labels::write(label, &mut buffer);
+            file.buffer.extend_from_slice(b"# ");
+            labels::write(label, &mut file.buffer);
         }
         Ok(Self {
-            unfinished,
-            sink,
-            buffer,
-            written_bytes: 0,
+            file,
             written_events: 0,
             labels: FxHashMap::default(),
             used_labels: FxHashSet::default(),
@@ -77,14 +65,12 @@ impl EventTextWriter {
     ) -> Result<(), TraceError> {
         for event in events {
             self.event(&event, objects).map_err(|reason| TraceError::Unwritable {
-                file: self.unfinished.path().display().to_string(),
+                file: self.file.name(),
                 index: self.written_events,
                 reason: reason.into(),
             })?;
             self.written_events += 1;
-            if self.buffer.len() >= BUFFER_BYTES {
-                self.flush()?;
-            }
+            self.file.write_if_full()?;
         }
         Ok(())
     }
@@ -107,7 +93,7 @@ impl EventTextWriter {
     }
 
     fn append(&mut self, text: &str) {
-        self.buffer.extend_from_slice(text.as_bytes());
+        self.file.buffer.extend_from_slice(text.as_bytes());
     }
 
     /// The target of a sync of the object.
@@ -156,19 +142,9 @@ impl EventTextWriter {
         unused.expect("there are more numbers than objects")
     }
 
-    fn flush(&mut self) -> Result<(), TraceError> {
-        let written = self.sink.write_all(&self.buffer);
-        written.map_err(|source| self.unfinished.failed(self.written_bytes, source))?;
-        self.written_bytes += self.buffer.len() as u64;
-        self.buffer.clear();
-        Ok(())
-    }
-
-    pub(crate) fn finish(mut self) -> Result<Vec<String>, TraceError> {
-        self.flush()?;
-        let Self { sink, unfinished, written_bytes, lost_labels, widened_syncs, .. } = self;
-        let file = sink.finish().map_err(|source| unfinished.failed(written_bytes, source))?;
-        unfinished.finish(&file, written_bytes)?;
+    pub(crate) fn finish(self) -> Result<Vec<String>, TraceError> {
+        let Self { file, lost_labels, widened_syncs, .. } = self;
+        file.finish()?;
         let lost = format!("labels are lost: {}", lost_labels.join(", "));
         let widened =
             format!("{widened_syncs} flushes of what is no file are written as `sync *`, of all");

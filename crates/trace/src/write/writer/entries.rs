@@ -7,13 +7,10 @@ use super::streams::Streams;
 use super::{Reason, WriteOptions};
 use crate::error::TraceError;
 use crate::request::{Op, Request};
-use crate::write::sink::{Compression, Sink};
+use crate::write::encoded_file::EncodedFile;
 use crate::write::target::{Encoding, Entry, Head, Target, WriteEntry};
-use crate::write::unfinished::Unfinished;
 use clockhand_quantity::{Text, option};
 
-/// The number of bytes that are encoded before they are written.
-const BUFFER_BYTES: usize = 256 * 1024;
 /// Times that count from the start of a machine or of a trace are shorter than ten years; longer ones are dates.
 const LONGEST_UPTIME_NS: u64 = 10 * 365 * 86_400 * 1_000_000_000;
 /// The distance of requests without times in a format that needs them.
@@ -32,10 +29,7 @@ pub(super) struct EntryWriter {
     has_times: bool,
     /// Where times begin, for formats that cannot hold the trace's own.
     origin_ns: u64,
-    unfinished: Unfinished,
-    sink: Sink,
-    buffer: Vec<u8>,
-    written_bytes: u64,
+    file: EncodedFile,
     requests: u64,
     entries: u64,
     streams: Streams,
@@ -63,17 +57,14 @@ impl EntryWriter {
         entry: WriteEntry,
         has_times: bool,
     ) -> Result<Self, TraceError> {
-        let (file, unfinished) = Unfinished::create(path)?;
-        let sink = Sink::new(file, Compression::of(path).0)
-            .map_err(|source| unfinished.failed(0, source))?;
+        let mut file = EncodedFile::create(path)?;
         let target = options.target;
         let mut losses = Losses::default();
         if !target.keeps_labels {
             losses.labels = options.labels.iter().map(|(key, _)| key.clone()).collect();
         }
-        let mut buffer = Vec::with_capacity(BUFFER_BYTES);
         if let Encoding::Entries { head, .. } = target.encoding {
-            head(&Head { labels: &options.labels, has_times }, &mut buffer);
+            head(&Head { labels: &options.labels, has_times }, &mut file.buffer);
         }
         Ok(Self {
             target,
@@ -81,10 +72,7 @@ impl EntryWriter {
             widen: options.widen,
             has_times,
             origin_ns: 0,
-            unfinished,
-            sink,
-            buffer,
-            written_bytes: 0,
+            file,
             requests: 0,
             entries: 0,
             streams: Streams::default(),
@@ -106,23 +94,13 @@ impl EntryWriter {
     ) -> Result<(), TraceError> {
         for request in requests {
             self.request(request, stream_names).map_err(|reason| TraceError::Unwritable {
-                file: self.unfinished.path().display().to_string(),
+                file: self.file.name(),
                 index: self.requests,
                 reason,
             })?;
             self.requests += 1;
-            if self.buffer.len() >= BUFFER_BYTES {
-                self.flush()?;
-            }
+            self.file.write_if_full()?;
         }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), TraceError> {
-        let written = self.sink.write_all(&self.buffer);
-        written.map_err(|source| self.unfinished.failed(self.written_bytes, source))?;
-        self.written_bytes += self.buffer.len() as u64;
-        self.buffer.clear();
         Ok(())
     }
 
@@ -148,7 +126,7 @@ impl EntryWriter {
                 index: self.entries,
                 previous_op: self.previous_op,
             };
-            (self.entry)(&entry, &mut self.buffer)?;
+            (self.entry)(&entry, &mut self.file.buffer)?;
             self.entries += 1;
             self.previous_op = Some(request.op);
             if stretch_last == last {
@@ -236,13 +214,10 @@ impl EntryWriter {
 
     pub(super) fn finish(mut self) -> Result<Vec<String>, TraceError> {
         if let Encoding::Entries { tail, .. } = self.target.encoding {
-            self.buffer.extend_from_slice(tail);
+            self.file.buffer.extend_from_slice(tail);
         }
-        self.flush()?;
         let losses = self.lost();
-        let Self { sink, unfinished, written_bytes, .. } = self;
-        let file = sink.finish().map_err(|source| unfinished.failed(written_bytes, source))?;
-        unfinished.finish(&file, written_bytes)?;
+        self.file.finish()?;
         Ok(losses)
     }
 
