@@ -1,5 +1,17 @@
 //! The functions that a program calls instead of the C library's, with the same names and meaning.
 
+/// Declares a function that has another name where offsets have 64 bits, which all have here.
+macro_rules! with_64_bits {
+    ($alias:ident = $name:ident($($argument:ident: $kind:ty),+) -> $result:ty) => {
+        #[doc = concat!("`", stringify!($name), "` where offsets have 64 bits, which all have here.")]
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $alias($($argument: $kind),+) -> $result {
+            // SAFETY: as the program promises.
+            unsafe { $name($($argument),+) }
+        }
+    };
+}
+
 mod advice;
 mod asynchronous_reads;
 mod blocks;

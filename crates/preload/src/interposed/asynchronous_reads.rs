@@ -239,12 +239,7 @@ unsafe extern "C" fn aio_read(request: *mut aiocb) -> c_int {
     }
 }
 
-/// `aio_read` with an offset of 64 bits, which all have here.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn aio_read64(request: *mut aiocb) -> c_int {
-    // SAFETY: as the program promises.
-    unsafe { aio_read(request) }
-}
+with_64_bits! { aio_read64 = aio_read(request: *mut aiocb) -> c_int }
 
 type ListFunction = unsafe extern "C" fn(c_int, *const *mut aiocb, c_int, *mut sigevent) -> c_int;
 
@@ -276,14 +271,6 @@ unsafe extern "C" fn lio_listio(
     }
 }
 
-/// `lio_listio` with offsets of 64 bits, which all have here.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn lio_listio64(
-    mode: c_int,
-    list: *const *mut aiocb,
-    count: c_int,
-    event: *mut sigevent,
-) -> c_int {
-    // SAFETY: as the program promises.
-    unsafe { lio_listio(mode, list, count, event) }
+with_64_bits! {
+    lio_listio64 = lio_listio(mode: c_int, list: *const *mut aiocb, count: c_int, event: *mut sigevent) -> c_int
 }

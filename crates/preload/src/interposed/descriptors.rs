@@ -98,12 +98,7 @@ unsafe extern "C" fn fcntl(descriptor: c_int, command: c_int, argument: usize) -
     unsafe { __fcntl(descriptor, command, argument) }
 }
 
-/// `fcntl` with offsets of 64 bits, which all have here.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn fcntl64(descriptor: c_int, command: c_int, argument: usize) -> c_int {
-    // SAFETY: as the program promises.
-    unsafe { fcntl(descriptor, command, argument) }
-}
+with_64_bits! { fcntl64 = fcntl(descriptor: c_int, command: c_int, argument: usize) -> c_int }
 
 /// `ioctl`, by which a descriptor can be made to close on exec too. Arguments are as those of [`fcntl`].
 #[unsafe(no_mangle)]

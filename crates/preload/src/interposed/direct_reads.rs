@@ -185,16 +185,8 @@ unsafe extern "C" fn pread(
     }
 }
 
-/// `pread` with an offset of 64 bits, which all have here.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn pread64(
-    descriptor: c_int,
-    buffer: *mut c_void,
-    bytes: size_t,
-    offset: off_t,
-) -> ssize_t {
-    // SAFETY: as the program promises.
-    unsafe { pread(descriptor, buffer, bytes, offset) }
+with_64_bits! {
+    pread64 = pread(descriptor: c_int, buffer: *mut c_void, bytes: size_t, offset: off_t) -> ssize_t
 }
 
 /// `read` in a program that was compiled to check the sizes of its buffers (`_FORTIFY_SOURCE`).
@@ -232,17 +224,8 @@ unsafe extern "C" fn __pread_chk(
     }
 }
 
-/// `pread` with an offset of 64 bits, in the same way.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn __pread64_chk(
-    descriptor: c_int,
-    buffer: *mut c_void,
-    bytes: size_t,
-    offset: off_t,
-    room: size_t,
-) -> ssize_t {
-    // SAFETY: as the program promises.
-    unsafe { __pread_chk(descriptor, buffer, bytes, offset, room) }
+with_64_bits! {
+    __pread64_chk = __pread_chk(descriptor: c_int, buffer: *mut c_void, bytes: size_t, offset: off_t, room: size_t) -> ssize_t
 }
 
 /// The parts, if one of them is a read of a device into paged memory.
@@ -299,16 +282,8 @@ unsafe extern "C" fn preadv(
     }
 }
 
-/// `preadv` with an offset of 64 bits, which all have here.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn preadv64(
-    descriptor: c_int,
-    parts: *const iovec,
-    count: c_int,
-    offset: off_t,
-) -> ssize_t {
-    // SAFETY: as the program promises.
-    unsafe { preadv(descriptor, parts, count, offset) }
+with_64_bits! {
+    preadv64 = preadv(descriptor: c_int, parts: *const iovec, count: c_int, offset: off_t) -> ssize_t
 }
 
 /// `preadv2`: as `preadv`, and at -1 from where the file stands.
@@ -333,17 +308,8 @@ unsafe extern "C" fn preadv2(
     }
 }
 
-/// `preadv2` with an offset of 64 bits, which all have here.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn preadv64v2(
-    descriptor: c_int,
-    parts: *const iovec,
-    count: c_int,
-    offset: off_t,
-    flags: c_int,
-) -> ssize_t {
-    // SAFETY: as the program promises.
-    unsafe { preadv2(descriptor, parts, count, offset, flags) }
+with_64_bits! {
+    preadv64v2 = preadv2(descriptor: c_int, parts: *const iovec, count: c_int, offset: off_t, flags: c_int) -> ssize_t
 }
 
 /// A read that a program asks for by the number of the system call.

@@ -118,18 +118,8 @@ pub(super) unsafe extern "C" fn mmap(
     address_or_error(unsafe { system::mmap(address, bytes, protection, flags, descriptor, offset) })
 }
 
-/// `mmap` with an offset of 64 bits, which all have here.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn mmap64(
-    address: *mut c_void,
-    bytes: size_t,
-    protection: c_int,
-    flags: c_int,
-    descriptor: c_int,
-    offset: off_t,
-) -> *mut c_void {
-    // SAFETY: as the program promises.
-    unsafe { mmap(address, bytes, protection, flags, descriptor, offset) }
+with_64_bits! {
+    mmap64 = mmap(address: *mut c_void, bytes: size_t, protection: c_int, flags: c_int, descriptor: c_int, offset: off_t) -> *mut c_void
 }
 
 /// A mapping that replaces a part of the paged memory.
