@@ -158,21 +158,14 @@ macro_rules! options {
     (
         $(#[doc = $about:literal])+
         pub struct $options:ident {
-            $(
-                $(#[doc = $doc:literal])+
-                $name:ident $(as $keyword:literal)? $(in $key:literal)? $(, $required:ident)?: $value:ty
-                    = $domain:expr $(, $default:literal)?;
-            )+
+            $($fields:tt)+
         }
     ) => {
         $crate::options::options! {
             @declared
             $(#[doc = $about])+
             pub struct $options {
-                $(
-                    $(#[doc = $doc])+
-                    $name $(as $keyword)? $(in $key)? $(, $required)?: $value = $domain $(, $default)?;
-                )+
+                $($fields)+
                 /// Count only after this number of references (10000), share of them (20%) or time (10s), so that memory
                 /// is filled before.
                 ///
