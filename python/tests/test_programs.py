@@ -393,7 +393,7 @@ def test_read_ahead_is_frames_and_what_predicts(
     settings = ProgramSettings.parse({"frames": 4096, "swap": "swap", "read_ahead": given})
     assert (settings.read_ahead, settings.predictors) == (frames, predictors)
     again = ProgramSettings.parse(
-        {"frames": 4096, "swap": "swap", "read_ahead": settings.read_ahead_given}
+        {"frames": 4096, "swap": "swap", "read_ahead": settings.given()["read_ahead"]}
     )
     assert again == settings
 

@@ -12,20 +12,13 @@ from clockhand.study.options import options_of
 Traces = Annotated[
     list[str], typer.Argument(help="Trace files, compressed or not; - is standard input.")
 ]
-Frames = Annotated[str | None, typer.Option(help="Page frames, such as 64,128.")]
-Memory = Annotated[
-    str | None,
-    typer.Option(help="Shares of the footprint or sizes, such as 5%,20%,64MiB or 1%..100%."),
-]
-PageSize = Annotated[str, typer.Option(help="Page size in bytes, a power of two.")]
+_OF_PAGES = options_of("pages")
+Frames = Annotated[str | None, typer.Option(help=_OF_PAGES["frames"].help)]
+Memory = Annotated[str | None, typer.Option(help=_OF_PAGES["memory"].help)]
+PageSize = Annotated[str, typer.Option(help=_OF_PAGES["page_size"].help)]
 Device = Annotated[
-    str,
-    typer.Option(
-        help="NAME[:option=value,...] or FILE.toml. See: clockhand devices.",
-        autocompletion=values_of("devices"),
-    ),
+    str, typer.Option(help=_OF_PAGES["device"].help, autocompletion=values_of("devices"))
 ]
-Seed = Annotated[int, typer.Option(help="Seed of policies with random choices, from 0.")]
 Jobs = Annotated[int | None, typer.Option(help="Threads, from 1 to 1024; all cores if not given.")]
 OutputFormat = Annotated[
     Format | None,

@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.text import Text
 
 from clockhand.command.live import shown_live
-from clockhand.command.options import Device, Seed
 from clockhand.command.own_policies import with_libraries
 from clockhand.command.papers import Outputs, with_outputs
 from clockhand.command.progress import shown_progress
 from clockhand.command.saying import command_line, say, tell
+from clockhand.command.study import GIVEN, with_options
 from clockhand.command.tables import print_table
 from clockhand.completion.values import values_of
 from clockhand.studies.programs.comparison import PagedComparison, contenders
@@ -28,14 +28,13 @@ from clockhand.studies.programs.findings import (
     processes_for_people,
     run_findings,
 )
+from clockhand.studies.programs.options import DECLARED
 from clockhand.studies.programs.result import PagedRun
 from clockhand.studies.programs.run import run
 from clockhand.studies.programs.samples import Live
 from clockhand.study.errors import ClockhandError, UsageError, option
 from clockhand.study.facts import printable
 from clockhand.study.records import Fields
-
-DEFAULT_DEVICE = "slc-nand"
 
 Command = Annotated[
     list[str], typer.Argument(metavar="-- CMD...", help="The program and its arguments.")
@@ -48,54 +47,8 @@ Policy = Annotated[
         autocompletion=values_of("policies"),
     ),
 ]
-Memory = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="Memory of each process, such as 16MiB.")
-]
-Frames = Annotated[int | None, typer.Option(help="The same in page frames of 4 KiB.")]
-Swap = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="The file that pages are swapped to.")
-]
-SwapLimit = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="The most that it may hold, such as 4GiB.")
-]
 SwapInRam = Annotated[
     bool, typer.Option("--swap-in-ram", help="Keep pages in RAM instead, compressed.")
-]
-Emulate = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME[:option=value,...]|FILE.toml",
-        help="With --swap-in-ram: reads and writes take the times of this device, and policies its "
-        "costs. See: clockhand devices.",
-        autocompletion=values_of("devices"),
-    ),
-]
-Reserve = Annotated[
-    int | None,
-    typer.Option(
-        help="Frames that are kept free for write-backs under way. If not given: a 32nd of all, at "
-        "most 64; below 512 frames a sixteenth, at most 16."
-    ),
-]
-ReadAhead = Annotated[
-    str | None,
-    typer.Option(
-        metavar="[N][,NAME...]",
-        help="Frames for pages that are read before they are needed. If not given: as many as for "
-        "--reserve, and none with --swap-in-ram. Names choose what predicts these pages: slots, "
-        "streams, pointers, offsets; all if not given.",
-    ),
-]
-Bits = Annotated[
-    str,
-    typer.Option(
-        metavar="sensed|mapped",
-        help="Bits that show hits. sensed: the kernel serves hits, and the pager looks when the "
-        "policy asks; mapped: the pager serves hits by faults.",
-    ),
-]
-AddressSpace = Annotated[
-    str, typer.Option(metavar="SIZE", help="The most that a process can have paged.")
 ]
 LogOption = Annotated[
     Path | None,
@@ -133,21 +86,12 @@ def register(app: typer.Typer) -> None:
 
 
 @with_outputs("highlight")
+@with_options(DECLARED)
 def _run(
     command: Command,
     policy: Policy = None,
-    memory: Memory = None,
-    frames: Frames = None,
-    swap: Swap = None,
-    swap_limit: SwapLimit = None,
+    options: Fields = GIVEN,
     swap_in_ram: SwapInRam = False,
-    emulate: Emulate = None,
-    reserve: Reserve = None,
-    read_ahead: ReadAhead = None,
-    bits: Bits = "sensed",
-    address_space: AddressSpace = "16GiB",
-    device: Device = DEFAULT_DEVICE,
-    seed: Seed = 0,
     record: LogOption = None,
     simulate: Simulate = True,
     live: LiveOption = False,
@@ -161,8 +105,9 @@ def _run(
     Its standard streams are untouched; Clockhand's messages go to standard error. The exit code is
     the program's.
     """
-    _check(policy, swap, swap_limit, swap_in_ram, record, compare, repeat)
-    if emulate is not None and device != DEFAULT_DEVICE:
+    _check(policy, options, swap_in_ram, record, compare, repeat)
+    emulate = options["emulate"]
+    if emulate is not None and options["device"] != DECLARED["device"].default:
         raise UsageError(
             option("emulate") + f" {emulate} is the device, too",
             "leave " + option("device") + " out",
@@ -170,19 +115,6 @@ def _run(
     outputs.check(record)
     if live and not sys.stderr.isatty():
         say("--live shows nothing, because standard error is not a terminal")
-    options: Fields = {
-        "memory": memory,
-        "frames": frames,
-        "swap": swap,
-        "swap_limit": swap_limit,
-        "reserve": reserve,
-        "read_ahead": read_ahead,
-        "bits": bits,
-        "address_space": address_space,
-        "device": device,
-        "emulate": emulate,
-        "seed": seed,
-    }
     shown = shown_live if live and sys.stderr.isatty() else None
     if compare is None:
         assert policy is not None, "one of the two was given"
@@ -244,8 +176,7 @@ def _compared(
 
 def _check(
     policy: str | None,
-    swap: Path | None,
-    swap_limit: str | None,
+    options: Fields,
     swap_in_ram: bool,
     record: Path | None,
     compare: str | None,
@@ -261,12 +192,12 @@ def _check(
             "no policy is given",
             "add " + option("policy") + " NAME, or " + option("compare") + " with several",
         )
-    if (swap is None) == (not swap_in_ram):
+    if (options["swap"] is None) == (not swap_in_ram):
         raise UsageError(
             "pages that leave memory need one place",
             "give " + option("swap") + " FILE or " + option("swap-in-ram"),
         )
-    if swap_limit is not None and swap is None:
+    if options["swap_limit"] is not None and options["swap"] is None:
         raise UsageError(
             option("swap-limit") + " is the most that a file may hold",
             "give " + option("swap") + " FILE",

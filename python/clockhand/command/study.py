@@ -30,9 +30,12 @@ if TYPE_CHECKING:
 Made = TypeVar("Made", bound="StudyResult")
 """The result of a study."""
 
+GIVEN: Fields = {}
+"""Stands for the options that a command is given, where parameters with defaults come before."""
+
 
 def with_options(
-    study: str,
+    study: str | Mapping[str, Option],
     *,
     needed: bool = True,
     names: Collection[str] | None = None,
@@ -43,12 +46,12 @@ def with_options(
     Typer makes options of the parameters in a function's signature.
 
     Args:
-        study: The name of the study.
+        study: The name of the study, or options by their names.
         needed: Whether what is required must be given.
         names: The options that the command has; all of the study's if not given.
         place: The parameter, which gets them as a dictionary.
     """
-    of_study = options_of(study)
+    of_study = options_of(study) if isinstance(study, str) else study
     declared = {name: it for name, it in of_study.items() if names is None or name in names}
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
@@ -103,7 +106,10 @@ def _parameter(option: Option, is_required: bool) -> inspect.Parameter:
         annotation=Annotated[
             kind,
             typer.Option(
-                f"--{option.long_name}", help=option.help, autocompletion=_completing(option)
+                f"--{option.long_name}",
+                metavar=option.metavar or None,
+                help=option.help,
+                autocompletion=_completing(option),
             ),
         ],
     )

@@ -37,6 +37,7 @@ same keywords: ``{"sep": ";", "op": "cmd", "address": "lba*512", "write": ["W", 
 
 TYPES: Record = {
     "text": str, "word": str, "whole": int, "number": float | str, "flag": bool, "answer": bool,
+    "whole_and_words": int | str,
     "sizes": Listed, "list": Listed, "names": Names, "device": Device, "file": Device,
     "format": FormatOfText,
 }  # fmt: skip
@@ -71,6 +72,8 @@ class Option:
         most: The largest of a ``whole`` number.
 
         of: What the ``names`` name.
+
+        metavar: What the command's help has for its value; by its type if empty.
     """
 
     name: str
@@ -85,6 +88,7 @@ class Option:
     least: int = 0
     most: int = 0
     of: str = ""
+    metavar: str = ""
 
     @property
     def long_name(self) -> str:

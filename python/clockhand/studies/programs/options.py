@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from clockhand.study.calls import Argument
+from clockhand.study.calls import argument
 from clockhand.study.errors import UsageError, option
 from clockhand.study.limits import MAXIMUM_FRAMES, MAXIMUM_SEED, check_range
-from clockhand.study.options import Device
+from clockhand.study.options import Option, options_of
 from clockhand.study.records import Fields, Record
 from clockhand.study.sizes import bytes_text, parsed_bytes
 
@@ -20,50 +20,94 @@ LARGEST_ADDRESS_SPACE_BYTES = 2**31 * PAGE_BYTES
 LEAST_TO_READ_AHEAD = 64
 
 
-OPTIONS = (
-    Argument(
-        "memory", str | None, None,
-        'Bytes of each process, such as ``"16MiB"``. Give either this or ``frames``.',
-    ),
-    Argument("frames", int | None, None, "The same in pages of 4 KiB."),
-    Argument(
-        "swap", Device | None, None,
-        "The file that pages go to; they are kept in RAM, compressed, if it is None.",
-    ),
-    Argument(
-        "swap_limit", str | None, None,
-        'The most bytes of it, such as ``"4GiB"``; no limit if not given.',
-    ),
-    Argument(
-        "reserve", int | None, None,
-        "Frames of each process that are kept for write-backs under way; as :func:`kept_frames` "
-        "says if not given.",
-    ),
-    Argument(
-        "read_ahead", int | str | None, None,
-        "Frames of each process that are kept for pages which are read before they are asked for, "
-        "with one that is; if not given as many again, or none if there are fewer than 64 frames "
-        'or pages stay in RAM. Words choose what predicts these pages, such as ``"slots,streams"`` '
-        'or ``"64,offsets"``: ``slots``, ``streams``, ``pointers``, ``offsets``; all if not given.',
-    ),
-    Argument(
-        "bits", str, "sensed",
-        '``"sensed"``, the default: the kernel answers the access that sets a bit again, and the '
-        'pager looks; ``"mapped"``: the pager answers it.',
-    ),
-    Argument("address_space", str, "16GiB", "The most that a process can have paged."),
-    Argument(
-        "device", Device, "slc-nand",
-        "Whose ratio of write to read cost policies take as their ``c``.",
-    ),
-    Argument(
-        "emulate", Device | None, None,
-        "A device, whose times reads and writes of the swap take; for pages in RAM. It is also the "
-        "``device``.",
-    ),
-    Argument("seed", int, 0, "Seed of policies with random choices, from 0."),
-)  # fmt: skip
-"""Options of paging programs under any policy."""
+def _option(
+    name: str,
+    kind: str,
+    help: str,
+    python_help: str,
+    default: str | None = None,
+    metavar: str = "",
+    words: tuple[str, ...] = (),
+) -> Option:
+    return Option(
+        name, name, name, required=False, kind=kind, default=default, help=help,
+        python_help=python_help, metavar=metavar, words=words,
+    )  # fmt: skip
+
+
+DECLARED = {
+    option.name: option
+    for option in (
+        _option(
+            "memory", "text", "Memory of each process, such as 16MiB.",
+            'Bytes of each process, such as ``"16MiB"``. Give either this or ``frames``.',
+            metavar="SIZE",
+        ),
+        _option(
+            "frames", "whole", "The same in page frames of 4 KiB.", "The same in pages of 4 KiB.",
+        ),
+        _option(
+            "swap", "file", "The file that pages are swapped to.",
+            "The file that pages go to; they are kept in RAM, compressed, if it is None.",
+            metavar="FILE",
+        ),
+        _option(
+            "swap_limit", "text", "The most that it may hold, such as 4GiB.",
+            'The most bytes of it, such as ``"4GiB"``; no limit if not given.', metavar="SIZE",
+        ),
+        _option(
+            "reserve", "whole",
+            "Frames that are kept free for write-backs under way. If not given: a 32nd of all, at "
+            "most 64; below 512 frames a sixteenth, at most 16.",
+            "Frames of each process that are kept for write-backs under way; as "
+            ":func:`kept_frames` says if not given.",
+        ),
+        _option(
+            "read_ahead", "whole_and_words",
+            "Frames for pages that are read before they are needed. If not given: as many as for "
+            "--reserve, and none with --swap-in-ram. Names choose what predicts these pages: "
+            "slots, streams, pointers, offsets; all if not given.",
+            "Frames of each process that are kept for pages which are read before they are asked "
+            "for, with one that is; if not given as many again, or none if there are fewer than "
+            "64 frames or pages stay in RAM. Words choose what predicts these pages, such as "
+            '``"slots,streams"`` or ``"64,offsets"``: ``slots``, ``streams``, ``pointers``, '
+            "``offsets``; all if not given.",
+            metavar="[N][,NAME...]",
+        ),
+        _option(
+            "bits", "word",
+            "Bits that show hits. sensed: the kernel serves hits, and the pager looks when the "
+            "policy asks; mapped: the pager serves hits by faults.",
+            '``"sensed"``, the default: the kernel answers the access that sets a bit again, and '
+            'the pager looks; ``"mapped"``: the pager answers it.',
+            "sensed", "sensed|mapped", ("sensed", "mapped"),
+        ),
+        _option(
+            "address_space", "text", "The most that a process can have paged.",
+            "The most that a process can have paged.", "16GiB", "SIZE",
+        ),
+        _option(
+            "device", "device", options_of("pages")["device"].help,
+            "Whose ratio of write to read cost policies take as their ``c``.", "slc-nand",
+        ),
+        _option(
+            "emulate", "device",
+            "With --swap-in-ram: reads and writes take the times of this device, and policies its "
+            "costs. See: clockhand devices.",
+            "A device, whose times reads and writes of the swap take; for pages in RAM. It is also "
+            "the ``device``.",
+            metavar="NAME[:option=value,...]|FILE.toml",
+        ),
+        _option(
+            "seed", "whole", options_of("pagecache")["seed"].help,
+            "Seed of policies with random choices, from 0.", "0",
+        ),
+    )
+}  # fmt: skip
+"""Options of paging programs under any policy, for the command and for Python."""
+
+OPTIONS = tuple(argument(option) for option in DECLARED.values())
+"""The same as arguments of functions."""
 
 
 @dataclass(frozen=True)
@@ -134,10 +178,20 @@ class ProgramSettings:
         """Bytes of each process."""
         return self.frames * PAGE_BYTES
 
-    @property
-    def read_ahead_given(self) -> str:
-        """The number of pages read ahead, and their predictors, as an option."""
-        return ",".join([str(self.read_ahead), *(self.predictors or [])])
+    def given(self) -> Fields:
+        """Return the options that say the same to the command."""
+        return {
+            "frames": self.frames,
+            "reserve": self.reserve,
+            "read_ahead": ",".join([str(self.read_ahead), *(self.predictors or [])]),
+            "bits": self.bits,
+            "swap": self.swap,
+            "swap_limit": self.swap_limit_bytes,
+            "swap_in_ram": self.swap is None,
+            "address_space": self.address_space_bytes,
+            "device": self.device,
+            "seed": self.seed,
+        }
 
     def _read_ahead_text(self) -> str | None:
         if not self.read_ahead:

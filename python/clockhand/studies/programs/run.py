@@ -144,19 +144,7 @@ def _log(record: Path | None, *, is_wanted: bool) -> Iterator[Path | None]:
 
 def equivalent(program: Program, settings: ProgramSettings, **options: object) -> str:
     """Return the command line that does what a call of the library does."""
-    given = {
-        "frames": settings.frames,
-        "reserve": settings.reserve,
-        "read_ahead": settings.read_ahead_given,
-        "bits": settings.bits,
-        "swap": settings.swap,
-        "swap_limit": settings.swap_limit_bytes,
-        "swap_in_ram": settings.swap is None,
-        "address_space": settings.address_space_bytes,
-        "device": settings.device,
-        "seed": settings.seed,
-    }
-    words = equivalent_command("run", [], {**options, **given})
+    words = equivalent_command("run", [], {**options, **settings.given()})
     return f"{words} -- {shell_line(program.command)}"
 
 
