@@ -215,7 +215,8 @@ fn checked(
 
 fn check(experiment: &FileCacheExperiment) -> Result<(), SimError> {
     check_given(&experiment.policies, "policy", option("policy") + " NAME")?;
-    check_given(&experiment.capacities, "capacity", option("capacity"))?;
+    let sizes = option("capacity") + ", such as " + option("capacity") + " 5%,20%";
+    check_given(&experiment.capacities, "capacity", sizes)?;
     check_given(&experiment.admissions, "admission", option("admission") + " NAME")?;
     check_given(&experiment.devices, "device", option("device") + " NAME")?;
     check_given(&experiment.block_sizes_bytes, "block size", option("page-size"))?;

@@ -1,7 +1,7 @@
 """``clockhand filecache``: whether a file cache pays on a device."""
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import polars as pl
 import typer
@@ -11,7 +11,7 @@ from rich.text import Text
 from clockhand.command.options import Jobs
 from clockhand.command.papers import Outputs, facts_without_traces, with_outputs
 from clockhand.command.reading import with_reading
-from clockhand.command.study import compared, print_intervals, run_shown, with_options
+from clockhand.command.study import GIVEN, compared, print_intervals, run_shown, with_options
 from clockhand.command.tables import print_table, share_text
 from clockhand.studies.filecache.findings import BOUND, by_device, findings, group_label, groups
 from clockhand.studies.filecache.run import FILE_CACHE, FileCacheRun, break_even_of
@@ -45,7 +45,7 @@ def register(app: typer.Typer) -> None:
 @with_options("filecache", needed=False)
 def _filecache(
     traces: Traces = None,
-    options: Any = None,
+    options: Fields = GIVEN,
     only_break_even: BreakEven = False,
     jobs: Jobs = None,
     *,
@@ -72,11 +72,6 @@ def _filecache(
         shown = partial(_print_break_even, even)
         outputs.deliver(even, shown, outputs.files(shown, facts_without_traces()))
         return
-    if options["capacity"] is None:
-        raise UsageError(
-            "no capacity is given",
-            "add " + option("capacity") + ", such as " + option("capacity") + " 5%,20%",
-        )
     marked = outputs.marked(_lines(options))
     run = run_shown(FILE_CACHE, traces, options, jobs, reading, outputs)
     files = outputs.figures(run, marked)
