@@ -250,12 +250,9 @@ def recommend(
             the catalog with other parameters.
 
         jobs: Threads, from 1 to 1024; all cores if not given.
-
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
-
         command: The command line for the facts; the equivalent one if not given.
-
         only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
             would go to swap.
         streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as

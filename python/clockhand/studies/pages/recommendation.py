@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Unpack, cast
+from typing import cast
 
 import polars as pl
 
@@ -20,17 +20,17 @@ from clockhand.studies.pages.recommendation_sentences import (
 )
 from clockhand.studies.pages.recommended import SITUATION_SCHEMA, Recommendation
 from clockhand.studies.pages.run import SCHEMA
-from clockhand.study.calls import READING, in_python
+from clockhand.study.calls import READING, RUN, in_python
 from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import Facts, equivalent_command
-from clockhand.study.limits import MAXIMUM_FRAMES, MAXIMUM_JOBS, check_range
+from clockhand.study.limits import MAXIMUM_FRAMES
 from clockhand.study.options import joined
 from clockhand.study.phrases import one_of
 from clockhand.study.policies import BASELINE, BOUND
-from clockhand.study.progress import Watch, Watching, watched
+from clockhand.study.progress import Watch, watched
 from clockhand.study.records import Fields
-from clockhand.study.run import run_facts, trace_facts
-from clockhand.traces import OneTrace, Reading, reading_notes, sources
+from clockhand.study.run import check_jobs, parted, run_facts, trace_facts
+from clockhand.traces import OneTrace, reading_notes, sources
 from clockhand.traces.trace import STANDARD_INPUT
 
 ASKED = "as asked"
@@ -42,7 +42,7 @@ DOUBLE_RATIO = "double the write/read ratio"
 PURPOSES = ("simulation", "pager")
 
 
-@in_python(*READING)
+@in_python(*RUN, *READING)
 def recommend(
     trace: OneTrace,
     *,
@@ -52,10 +52,7 @@ def recommend(
     page_size: int | str = 4096,
     purpose: str = "simulation",
     policies: str | type | Sequence[str | type] = (),
-    jobs: int | None = None,
-    watch: Watching = None,
-    command: str | None = None,
-    **reading: Unpack[Reading],
+    **options: object,
 ) -> Recommendation:
     """Run the whole catalog and say which policy suits a program, a device and a memory size.
 
@@ -75,15 +72,7 @@ def recommend(
         policies: Policies to choose from besides, as ``simulate`` takes them: your own, or some of
             the catalog with other parameters.
 
-        jobs: Threads, from 1 to 1024; all cores if not given.
-
-        watch: Called now and then with the progress; a bar is shown if not given, and nothing with
-            ``False``.
-
-        command: The command line for the facts; the equivalent one if not given.
-
-        reading: How a trace that is given as a path is read, and which of its requests are wanted,
-            as :class:`clockhand.traces.Reading` says.
+        options: Those of the run, and how a path is read.
 
     Raises:
         UsageError: something is unknown or out of range, or there is not exactly one memory size.
@@ -91,21 +80,21 @@ def recommend(
     """
     if purpose not in PURPOSES:
         raise UsageError(option("for") + f" {purpose!r} is unknown", f"give {one_of(PURPOSES)}")
-    if jobs is not None:
-        check_range("jobs", jobs, 1, MAXIMUM_JOBS)
+    _, running, reading = parted(options)
+    check_jobs(running["jobs"])
     more = more_of(policies, purpose)
     question = _Question(
         frames=None if frames is None else str(frames),
         memory=joined(memory),
         page_bytes=_engine.parse_page_bytes(str(page_size)),
         device=os.fspath(device),
-        jobs=jobs,
+        jobs=running["jobs"],
         more=tuple(more),
         purpose=purpose,
-        command=command,
+        command=running["command"],
     )
     question.plan()
-    with watched(watch) as on_progress:
+    with watched(running["watch"]) as on_progress:
         candidates = [*candidates_of(purpose), *more]
         return question.answer(
             sources(trace, watch=on_progress, **reading)[0], candidates, on_progress
@@ -171,8 +160,9 @@ class _Question:
             for size, frames in sizes.items()
         ]
         for name, factor in ((HALF_RATIO, Fraction(1, 2)), (DOUBLE_RATIO, Fraction(2))):
-            chosen = [rows[scaled[factor][policy], asked] for policy in names]
-            times_us = dict(zip(names, self._priced(chosen, factor), strict=True))
+            priced = [policy for policy in names if policy != BOUND]
+            chosen = [rows[scaled[factor][policy], asked] for policy in priced]
+            times_us = dict(zip(priced, self._priced(chosen, factor), strict=True))
             times_us[BOUND] = self._bound_us(rows[BOUND, asked], float(factor))
             situations.append(Situation(name, asked, float(ratio * factor), times_us))
         table = pl.DataFrame(
