@@ -50,10 +50,7 @@ def _info(
         source = _single(as_traces(traces, watch=watch, **reading))
         info = source.info(page_size=page_size, watch=watch)
     facts = described(info)
-    shown = pl.DataFrame(
-        {"fact": list(facts), "value": list(facts.values())},
-        schema={"fact": pl.String, "value": pl.String},
-    )
+    shown = pl.DataFrame({"fact": list(facts), "value": list(facts.values())})
     rows = pl.DataFrame([{"trace": source.name} | _flat(info)])
     title = f"{source.name} {synthetic_mark(origin_of(info['labels']))}".rstrip()
     write_rows(rows, format_for(format, None), lambda to: print_table(title, shown, to))

@@ -56,18 +56,17 @@ def costs(rows: pl.DataFrame) -> pl.DataFrame:
     Returns:
         The columns workload, LRU, CFLRU-static, window, CFLRU-dynamic and MIN.
     """
-    found = []
-    for (workload,), cells in rows.group_by("workload", maintain_order=True):
-        cost = _by_policy(cells, "cost")
-        window = min(WINDOWS, key=cost.__getitem__)
-        share = f"S/{window.rpartition('/')[2]}"
-        found.append(
-            (workload, cost["lru"], cost[window], share, cost["cflru-dynamic"], cost["min"])
-        )
-    text, number = pl.String, pl.Float64
-    schema = {"workload": text, "LRU": number, "CFLRU-static": number, "window": text,
-              "CFLRU-dynamic": number, "MIN": number}  # fmt: skip
-    return pl.DataFrame(found, schema, orient="row")
+    names = ("lru", *WINDOWS, "cflru-dynamic", "min")
+    cost = rows.group_by("workload", maintain_order=True).agg(
+        pl.col("cost").filter(pl.col("policy") == name).last().alias(name) for name in names
+    )
+    best = pl.min_horizontal(WINDOWS)
+    shares = {window: pl.lit(f"S/{window.rpartition('/')[2]}") for window in WINDOWS}
+    share = pl.coalesce(pl.when(pl.col(it) == best).then(shares[it]) for it in WINDOWS)
+    return cost.select(
+        "workload", pl.col("lru").alias("LRU"), best.alias("CFLRU-static"), share.alias("window"),
+        pl.col("cflru-dynamic").alias("CFLRU-dynamic"), pl.col("min").alias("MIN"),
+    )  # fmt: skip
 
 
 def at_memory(rows: pl.DataFrame, papers_mb: Mapping[str, float] | None = None) -> pl.DataFrame:

@@ -36,16 +36,7 @@ class Ranked(NamedTuple):
     ended: Mapping[tuple[str, str, str], Ended]
 
 
-SCHEMA = {
-    "view": pl.String, "repeats": pl.String, "trace": pl.String, "ranking": pl.String,
-    "op": pl.String, "re_references": pl.Int64, **dict.fromkeys(TOP_COLUMNS, pl.Float64),
-    **dict.fromkeys((*ORDER, RUN), pl.Float64),
-}  # fmt: skip
-
-
-def locality_rows(
-    readings: Mapping[tuple[str, str], Ranked],
-) -> pl.DataFrame:
+def locality_rows(readings: Mapping[tuple[str, str], Ranked]) -> pl.DataFrame:
     """Return the rankings of each trace in each reading.
 
     Args:
@@ -61,21 +52,37 @@ def locality_rows(
         rank where repeats are collapsed. Traces without a second write are left out, since they say
         nothing of writes.
     """
-    rows = []
+    tables = []
     for (view, repeats), (summary, ended) in readings.items():
         is_write = (pl.col("ranking") == "recency") & (pl.col("op") == "write")
         silent = summary.filter(is_write & (pl.col("re_references") == 0))["trace"]
-        for row in summary.filter(~pl.col("trace").is_in(silent.to_list())).iter_rows(named=True):
-            blocks = ended[row["trace"], row["ranking"], row["op"]]
-            passed_over = repeats == "collapsed" and row["ranking"] == "recency"
-            order = inversion([counts[passed_over:] for counts in blocks])
-            found = (order.share, order.null_mean, order.null_high)
-            known = {"view": view, "repeats": repeats, **dict(zip(ORDER, found, strict=True))}
-            by_frequency = row["ranking"] == "frequency" and row["op"] == "write"
-            recent = ended[row["trace"], "recency", row["op"]][-1]
-            known[RUN] = _longest_run(blocks[-1], recent) if by_frequency else None
-            rows.append({name: {**row, **known}[name] for name in SCHEMA})
-    return pl.DataFrame(rows, schema=SCHEMA)
+        curves = summary.filter(~pl.col("trace").is_in(silent.to_list())).select(
+            pl.lit(view).alias("view"), pl.lit(repeats).alias("repeats"), "trace", "ranking", "op",
+            "re_references", *TOP_COLUMNS,
+        )  # fmt: skip
+        found = [
+            _curve(ended, trace, ranking, op, passed_over=repeats == "collapsed")
+            for trace, ranking, op in curves.select("trace", "ranking", "op").iter_rows()
+        ]
+        measured = zip((*ORDER, RUN), zip(*found, strict=True), strict=True)
+        tables.append(curves.with_columns(pl.Series(name, it, pl.Float64) for name, it in measured))
+    return pl.concat(tables)
+
+
+def _curve(
+    ended: Mapping[tuple[str, str, str], Ended],
+    trace: str,
+    ranking: str,
+    op: str,
+    *,
+    passed_over: bool,
+) -> tuple[float | None, ...]:
+    """The shares of a curve that are out of order, and the longest run of writes by frequency."""
+    blocks = ended[trace, ranking, op]
+    order = inversion([counts[passed_over and ranking == "recency" :] for counts in blocks])
+    by_frequency = ranking == "frequency" and op == "write"
+    run = _longest_run(blocks[-1], ended[trace, "recency", op][-1]) if by_frequency else None
+    return order.share, order.null_mean, order.null_high, run
 
 
 def _longest_run(counts: Counts, others: Counts) -> float:

@@ -280,20 +280,9 @@ def replaceable(group: pl.DataFrame, slowdowns: Sequence[float] = SLOWDOWNS) -> 
     Returns:
         The columns policy, slowdown and fast_memory_share, null where no size of the grid serves.
     """
-    alone = fast_alone_ns(group)
-    schema = {"policy": pl.String, "slowdown": pl.Float64, "fast_memory_share": pl.Float64}
-    if alone is None:
-        return pl.DataFrame(schema=schema)
+    most_ns = (1 + pl.col("slowdown")) * fast_alone_ns(group)
     timed = group.filter((pl.col("policy") != BOUND) & pl.col("mean_ns").is_not_null())
-    found = [
-        {
-            "policy": name,
-            "slowdown": slowdown,
-            "fast_memory_share": cells.filter(pl.col("mean_ns") <= (1 + slowdown) * alone)[
-                "fast_memory_share"
-            ].min(),
-        }
-        for (name,), cells in timed.group_by("line", maintain_order=True)
-        for slowdown in slowdowns
-    ]
-    return pl.DataFrame(found, schema=schema)
+    asked = timed.join(pl.DataFrame({"slowdown": slowdowns}), how="cross")
+    return asked.group_by(pl.col("line").alias("policy"), "slowdown", maintain_order=True).agg(
+        pl.col("fast_memory_share").filter(pl.col("mean_ns") <= most_ns).min()
+    )
