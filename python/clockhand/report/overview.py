@@ -187,11 +187,8 @@ def overview(
     """
     series, left_out = _run_everywhere(values)
     known = {entry: value for entry, value in values.items() if value > 0 and entry[0] in series}
-    places = [
-        place
-        for place in unique(place for _, place in known)
-        if all((name, place) in known for name in series)
-    ]
+    found = unique(place for _, place in known)
+    places = [place for place in found if all((name, place) in known for name in series)]
     if len(series) < least_series or not places:
         return None
     traces = unique(place.trace for place in places)
@@ -209,24 +206,8 @@ def overview(
     entries = []
     for name in order:
         row = [_mean(known, name, at) if at else None for _, columns in groups for _, at in columns]
-        entries.append(
-            Entry(
-                name=name,
-                note=notes.get(name, ""),
-                mean=means[name],
-                cell=_cell(means[name], full),
-                range=range_of(means[name], spread[name], axis),
-                cells=[
-                    *(
-                        Cell(by_series.get(name, UNKNOWN), 0)
-                        for _, columns in first
-                        for _, by_series in columns
-                    ),
-                    *(None if value is None else _cell(value, full) for value in row),
-                ],
-                values=[*(None for _, columns in first for _ in columns), *row],
-            )
-        )
+        drawn = range_of(means[name], spread[name], axis)
+        entries.append(_entry(name, notes.get(name, ""), means[name], drawn, first, row, full))
     of = f"{len(traces)} {place_word}s" if len(traces) > 1 else f"{len(places)} {sizes_word}"
     idle = _without_need(values, series)
     known_places = len(idle) + len(places)
@@ -247,15 +228,37 @@ def overview(
         word=word,
         unit=unit,
         of=of,
-        groups=[
-            *((heading, [label for label, _ in columns]) for heading, columns in first),
-            *((heading, [label for label, _ in columns]) for heading, columns in groups),
-        ],
+        groups=[(heading, [label for label, _ in it]) for heading, it in (*first, *groups)],
         entries=entries,
         range_ticks=axis.labelled(),
         one_x=axis.x(1.0),
         has_ranges=len(places) > 1,
         part=f"at {len(places)} of {known_places} {sizes_word}" if idle else "",
+    )
+
+
+def _entry(
+    name: str,
+    note: str,
+    mean: float,
+    drawn: Range,
+    first: Leading,
+    row: Sequence[float | None],
+    full: float,
+) -> Entry:
+    """Return a row: the texts of its first columns, and its values, each with its colour."""
+    texts = [by_series.get(name, UNKNOWN) for _, columns in first for _, by_series in columns]
+    return Entry(
+        name=name,
+        note=note,
+        mean=mean,
+        cell=_cell(mean, full),
+        range=drawn,
+        cells=[
+            *(Cell(text, 0) for text in texts),
+            *(None if value is None else _cell(value, full) for value in row),
+        ],
+        values=[*(None for _ in texts), *row],
     )
 
 

@@ -132,27 +132,19 @@ def reproduce(
         "thresholds": thresholds(experiment.paper, results),
         "rules": rule_thresholds(experiment.paper, results),
     }
-    report = packaged_content(experiment.paper, "report.toml")
     analyses = [
         PaperTable(it.title, it.slug, analyse(results[name], it))
         for name, part in parts
         for it in part.sweep.analyses
     ]
-    kept = [
-        PaperTable(entry["title"], entry["slug"], making.made(entry, results))
-        for entry in report["kept"]
-        if _is_there(entry, results)
-    ]
+    kept = _reported(experiment.paper, "kept", results)
+    shown = _reported(experiment.paper, "table", results)
     return Reproduction(
         paper=experiment.paper,
         claims=claims,
-        paper_tables={
-            entry["title"]: making.made(entry, results)
-            for entry in report["table"]
-            if _is_there(entry, results)
-        },
+        paper_tables={entry["title"]: table for entry, table in shown},
         results=results,
-        tables=[*analyses, *kept],
+        tables=[*analyses, *(PaperTable(it["title"], it["slug"], table) for it, table in kept)],
         facts=results["facts"],
         warnings=[
             *warnings,
@@ -161,9 +153,16 @@ def reproduce(
     )
 
 
-def _is_there(entry: Record, results: Record) -> bool:
-    """Say whether there are results for a table: traces that are taken along may be missing."""
-    return not entry["of"] or any(name in results for name in entry["of"])
+def _reported(paper: str, kind: str, results: Record) -> list[tuple[Fields, pl.DataFrame]]:
+    """Return the tables of a kind that ``report.toml`` names, each with what it says of them.
+
+    There may be no results for a table: traces that are taken along may be missing.
+    """
+    return [
+        (entry, making.made(entry, results))
+        for entry in packaged_content(paper, "report.toml")[kind]
+        if not entry["of"] or any(name in results for name in entry["of"])
+    ]
 
 
 def _rows_of(part: Part, sweep: Sweep) -> pl.DataFrame:
