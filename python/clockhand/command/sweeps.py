@@ -20,6 +20,7 @@ from clockhand.command.papers import Outputs, with_outputs
 from clockhand.command.progress import Lines, progress_bar
 from clockhand.command.saying import command_line, is_quiet, say
 from clockhand.command.tables import print_table
+from clockhand.datasets.analysis import DEVICE
 from clockhand.datasets.comparison import Comparison
 from clockhand.datasets.layout import PAGES, Layout, files_of
 from clockhand.datasets.over_traces import dataset_over_traces
@@ -30,7 +31,7 @@ from clockhand.study.facts import base_names, printable
 from clockhand.study.files import refuse_overwriting
 from clockhand.study.options import options_of
 from clockhand.study.records import Fields, Record
-from clockhand.sweep import Dataset, analyse, differences, read_experiment, run_sweep
+from clockhand.sweep import Analysis, Dataset, analyse, differences, read_experiment, run_sweep
 from clockhand.sweep.experiment import Experiment
 from clockhand.sweep.run import SweepWatch
 
@@ -251,14 +252,15 @@ def _with_base_names(table: pl.DataFrame, facts: Record) -> pl.DataFrame:
     return table.rename({name: short[name] for name in table.columns if name in short})
 
 
-LONGEST_SHARE = 7
-"""Characters of a number that somebody wrote; a computed share has more."""
+def _headings(analysis: Analysis, table: pl.DataFrame) -> dict[str, str]:
+    """Return the headings, in percent, of the columns of an analysis that are shares."""
+    from clockhand.report.table import SHARES
 
-
-def _heading(text: str) -> str:
-    """Return a column's heading; a share with all its digits is written in percent."""
-    is_share = text.startswith("0.") and len(text) > LONGEST_SHARE and text[2:].isdecimal()
-    return f"{100 * float(text):.4g}\u00a0%" if is_share else text
+    if analysis.columns is None or not analysis.columns.endswith(SHARES):
+        return {}
+    others = (*analysis.rows, DEVICE, "null")
+    shares = [name for name in table.columns if name not in others]
+    return {name: f"{100 * float(name):.4g}\u00a0%" for name in shares}
 
 
 def _asked(experiment: Experiment, tables: Iterable[PaperTable], facts: Record) -> Fields:
@@ -271,10 +273,11 @@ def _asked(experiment: Experiment, tables: Iterable[PaperTable], facts: Record) 
         "analyses": [
             {
                 "title": table.title,
-                "columns": [(_heading(it.heading), it.numeric) for it in shown.columns],
+                "columns": [(it.heading, it.numeric) for it in shown.columns],
                 "rows": shown.rows,
             }
-            for table in tables
-            for shown in [plain_table(_with_base_names(table.content, facts), {})]
+            for analysis, table in zip(experiment.analyses, tables, strict=True)
+            for named in [_with_base_names(table.content, facts)]
+            for shown in [plain_table(named, _headings(analysis, named))]
         ],
     }
