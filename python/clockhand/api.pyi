@@ -49,14 +49,14 @@ class FileReading(TypedDict, total=False):
     """How a trace file is read, and which of its requests are wanted.
 
     Attributes:
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
+            traces are refused otherwise.
         only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
             would go to swap.
         streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Take all requests as reads if a trace does not tell their operation; such
-            traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
         fetches: Keep the instruction fetches of such a trace; true if not given.
@@ -64,11 +64,11 @@ class FileReading(TypedDict, total=False):
             at least 16 MiB; half of the machine's if not given.
     """
 
+    assume_reads: bool
     only: str | None
     streams: Listed | None
     skip: int
     limit: int | None
-    assume_reads: bool
     view: str | None
     fetches: bool | None
     memory_limit: str | None
@@ -77,42 +77,41 @@ class Reading(TypedDict, total=False):
     """How traces that are given as paths are read, and which requests of each are wanted.
 
     Attributes:
+        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
+            table; found by content if not given.
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
+            traces are refused otherwise.
         only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
             would go to swap.
         streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Take all requests as reads if a trace does not tell their operation; such
-            traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
         fetches: Keep the instruction fetches of such a trace; true if not given.
-        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
-            at least 16 MiB; half of the machine's if not given.
-        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
-            table; found by content if not given.
-        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
-            names, so that a trace may be larger than memory; in memory if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
-            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
-            of its own.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
+            ``"files"``, one after the other.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
+        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
+            names, so that a trace may be larger than memory; in memory if not given.
     """
 
+    trace_format: FormatOfText
+    assume_reads: bool
     only: str | None
     streams: Listed | None
     skip: int
     limit: int | None
-    assume_reads: bool
     view: str | None
     fetches: bool | None
-    memory_limit: str | None
-    trace_format: FormatOfText
-    scratch: Device | None
     as_one: bool
     order: str | None
+    memory_limit: str | None
+    scratch: Device | None
 
 def break_even(
     devices: Names,
@@ -218,18 +217,18 @@ def recommend(
     jobs: int | None = None,
     watch: Watching = None,
     command: str | None = None,
+    trace_format: FormatOfText = None,
+    assume_reads: bool = False,
     only: str | None = None,
     streams: Listed | None = None,
     skip: int = 0,
     limit: int | None = None,
-    assume_reads: bool = False,
     view: str | None = None,
     fetches: bool | None = None,
-    memory_limit: str | None = None,
-    trace_format: FormatOfText = None,
-    scratch: Device | None = None,
     as_one: bool = False,
     order: str | None = None,
+    memory_limit: str | None = None,
+    scratch: Device | None = None,
 ) -> Recommendation:
     """Run the whole catalog and say which policy suits a program, a device and a memory size.
 
@@ -253,28 +252,27 @@ def recommend(
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
         command: The command line for the facts; the equivalent one if not given.
+        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
+            table; found by content if not given.
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
+            traces are refused otherwise.
         only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
             would go to swap.
         streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Take all requests as reads if a trace does not tell their operation; such
-            traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
         fetches: Keep the instruction fetches of such a trace; true if not given.
-        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
-            at least 16 MiB; half of the machine's if not given.
-        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
-            table; found by content if not given.
-        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
-            names, so that a trace may be larger than memory; in memory if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
-            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
-            of its own.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
+            ``"files"``, one after the other.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
+        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
+            names, so that a trace may be larger than memory; in memory if not given.
 
     Raises:
         UsageError: something is unknown or out of range, or there is not exactly one memory size.
@@ -298,18 +296,18 @@ def recommend_buffer(
     jobs: int | None = None,
     watch: Watching = None,
     command: str | None = None,
+    trace_format: FormatOfText = None,
+    assume_reads: bool = False,
     only: str | None = None,
     streams: Listed | None = None,
     skip: int = 0,
     limit: int | None = None,
-    assume_reads: bool = False,
     view: str | None = None,
     fetches: bool | None = None,
-    memory_limit: str | None = None,
-    trace_format: FormatOfText = None,
-    scratch: Device | None = None,
     as_one: bool = False,
     order: str | None = None,
+    memory_limit: str | None = None,
+    scratch: Device | None = None,
 ) -> BufferRecommendation:
     """Say which write buffer suits a trace and a drive, and how large it should be.
 
@@ -349,28 +347,27 @@ def recommend_buffer(
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
         command: The command line for the facts; the equivalent one if not given.
+        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
+            table; found by content if not given.
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
+            traces are refused otherwise.
         only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
             would go to swap.
         streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Take all requests as reads if a trace does not tell their operation; such
-            traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
         fetches: Keep the instruction fetches of such a trace; true if not given.
-        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
-            at least 16 MiB; half of the machine's if not given.
-        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
-            table; found by content if not given.
-        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
-            names, so that a trace may be larger than memory; in memory if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
-            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
-            of its own.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
+            ``"files"``, one after the other.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
+        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
+            names, so that a trace may be larger than memory; in memory if not given.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory.
@@ -467,18 +464,18 @@ def run_filecache(
     jobs: int | None = None,
     watch: Watching = None,
     command: str | None = None,
+    trace_format: FormatOfText = None,
+    assume_reads: bool = False,
     only: str | None = None,
     streams: Listed | None = None,
     skip: int = 0,
     limit: int | None = None,
-    assume_reads: bool = False,
     view: str | None = None,
     fetches: bool | None = None,
-    memory_limit: str | None = None,
-    trace_format: FormatOfText = None,
-    scratch: Device | None = None,
     as_one: bool = False,
     order: str | None = None,
+    memory_limit: str | None = None,
+    scratch: Device | None = None,
 ) -> FileCacheRun:
     """Put file caches in front of devices, and return the time of all references with and without.
 
@@ -518,28 +515,27 @@ def run_filecache(
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
         command: The command line for the facts; the equivalent one if not given.
+        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
+            table; found by content if not given.
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
+            traces are refused otherwise.
         only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
             would go to swap.
         streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Take all requests as reads if a trace does not tell their operation; such
-            traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
         fetches: Keep the instruction fetches of such a trace; true if not given.
-        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
-            at least 16 MiB; half of the machine's if not given.
-        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
-            table; found by content if not given.
-        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
-            names, so that a trace may be larger than memory; in memory if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
-            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
-            of its own.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
+            ``"files"``, one after the other.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
+        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
+            names, so that a trace may be larger than memory; in memory if not given.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory.
@@ -561,18 +557,18 @@ def run_locality(
     jobs: int | None = None,
     watch: Watching = None,
     command: str | None = None,
+    trace_format: FormatOfText = None,
+    assume_reads: bool = False,
     only: str | None = None,
     streams: Listed | None = None,
     skip: int = 0,
     limit: int | None = None,
-    assume_reads: bool = False,
     view: str | None = None,
     fetches: bool | None = None,
-    memory_limit: str | None = None,
-    trace_format: FormatOfText = None,
-    scratch: Device | None = None,
     as_one: bool = False,
     order: str | None = None,
+    memory_limit: str | None = None,
+    scratch: Device | None = None,
 ) -> Locality:
     """Show how the programs of traces use their pages.
 
@@ -598,28 +594,27 @@ def run_locality(
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
         command: The command line for the facts; the equivalent one if not given.
+        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
+            table; found by content if not given.
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
+            traces are refused otherwise.
         only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
             would go to swap.
         streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Take all requests as reads if a trace does not tell their operation; such
-            traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
         fetches: Keep the instruction fetches of such a trace; true if not given.
-        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
-            at least 16 MiB; half of the machine's if not given.
-        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
-            table; found by content if not given.
-        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
-            names, so that a trace may be larger than memory; in memory if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
-            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
-            of its own.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
+            ``"files"``, one after the other.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
+        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
+            names, so that a trace may be larger than memory; in memory if not given.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory.
@@ -649,18 +644,18 @@ def run_pagecache(
     jobs: int | None = None,
     watch: Watching = None,
     command: str | None = None,
+    trace_format: FormatOfText = None,
+    assume_reads: bool = False,
     only: str | None = None,
     streams: Listed | None = None,
     skip: int = 0,
     limit: int | None = None,
-    assume_reads: bool = False,
     view: str | None = None,
     fetches: bool | None = None,
-    memory_limit: str | None = None,
-    trace_format: FormatOfText = None,
-    scratch: Device | None = None,
     as_one: bool = False,
     order: str | None = None,
+    memory_limit: str | None = None,
+    scratch: Device | None = None,
 ) -> PageCacheRun:
     """Run policies under traces of events and keep the facts for a report.
 
@@ -700,28 +695,27 @@ def run_pagecache(
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
         command: The command line for the facts; the equivalent one if not given.
+        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
+            table; found by content if not given.
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
+            traces are refused otherwise.
         only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
             would go to swap.
         streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Take all requests as reads if a trace does not tell their operation; such
-            traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
         fetches: Keep the instruction fetches of such a trace; true if not given.
-        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
-            at least 16 MiB; half of the machine's if not given.
-        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
-            table; found by content if not given.
-        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
-            names, so that a trace may be larger than memory; in memory if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
-            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
-            of its own.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
+            ``"files"``, one after the other.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
+        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
+            names, so that a trace may be larger than memory; in memory if not given.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory.
@@ -752,18 +746,18 @@ def run_simulation(
     jobs: int | None = None,
     watch: Watching = None,
     command: str | None = None,
+    trace_format: FormatOfText = None,
+    assume_reads: bool = False,
     only: str | None = None,
     streams: Listed | None = None,
     skip: int = 0,
     limit: int | None = None,
-    assume_reads: bool = False,
     view: str | None = None,
     fetches: bool | None = None,
-    memory_limit: str | None = None,
-    trace_format: FormatOfText = None,
-    scratch: Device | None = None,
     as_one: bool = False,
     order: str | None = None,
+    memory_limit: str | None = None,
+    scratch: Device | None = None,
 ) -> Simulation:
     """Replay traces against policies and keep the facts for a report.
 
@@ -808,28 +802,27 @@ def run_simulation(
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
         command: The command line for the facts; the equivalent one if not given.
+        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
+            table; found by content if not given.
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
+            traces are refused otherwise.
         only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
             would go to swap.
         streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Take all requests as reads if a trace does not tell their operation; such
-            traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
         fetches: Keep the instruction fetches of such a trace; true if not given.
-        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
-            at least 16 MiB; half of the machine's if not given.
-        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
-            table; found by content if not given.
-        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
-            names, so that a trace may be larger than memory; in memory if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
-            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
-            of its own.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
+            ``"files"``, one after the other.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
+        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
+            names, so that a trace may be larger than memory; in memory if not given.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory.
@@ -857,18 +850,18 @@ def run_ssd(
     jobs: int | None = None,
     watch: Watching = None,
     command: str | None = None,
+    trace_format: FormatOfText = None,
+    assume_reads: bool = False,
     only: str | None = None,
     streams: Listed | None = None,
     skip: int = 0,
     limit: int | None = None,
-    assume_reads: bool = False,
     view: str | None = None,
     fetches: bool | None = None,
-    memory_limit: str | None = None,
-    trace_format: FormatOfText = None,
-    scratch: Device | None = None,
     as_one: bool = False,
     order: str | None = None,
+    memory_limit: str | None = None,
+    scratch: Device | None = None,
 ) -> SsdRun:
     """Put write buffers in front of flash drives and count what traces turn into.
 
@@ -910,28 +903,27 @@ def run_ssd(
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
         command: The command line for the facts; the equivalent one if not given.
+        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
+            table; found by content if not given.
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
+            traces are refused otherwise.
         only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
             would go to swap.
         streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Take all requests as reads if a trace does not tell their operation; such
-            traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
         fetches: Keep the instruction fetches of such a trace; true if not given.
-        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
-            at least 16 MiB; half of the machine's if not given.
-        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
-            table; found by content if not given.
-        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
-            names, so that a trace may be larger than memory; in memory if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
-            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
-            of its own.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
+            ``"files"``, one after the other.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
+        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
+            names, so that a trace may be larger than memory; in memory if not given.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory.
@@ -963,18 +955,18 @@ def run_tier(
     jobs: int | None = None,
     watch: Watching = None,
     command: str | None = None,
+    trace_format: FormatOfText = None,
+    assume_reads: bool = False,
     only: str | None = None,
     streams: Listed | None = None,
     skip: int = 0,
     limit: int | None = None,
-    assume_reads: bool = False,
     view: str | None = None,
     fetches: bool | None = None,
-    memory_limit: str | None = None,
-    trace_format: FormatOfText = None,
-    scratch: Device | None = None,
     as_one: bool = False,
     order: str | None = None,
+    memory_limit: str | None = None,
+    scratch: Device | None = None,
 ) -> Tiering:
     """Run traces on two tiers of memory, for a grid of cells.
 
@@ -1015,28 +1007,27 @@ def run_tier(
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
         command: The command line for the facts; the equivalent one if not given.
+        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
+            table; found by content if not given.
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
+            traces are refused otherwise.
         only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
             would go to swap.
         streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Take all requests as reads if a trace does not tell their operation; such
-            traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
         fetches: Keep the instruction fetches of such a trace; true if not given.
-        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
-            at least 16 MiB; half of the machine's if not given.
-        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
-            table; found by content if not given.
-        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
-            names, so that a trace may be larger than memory; in memory if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
-            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
-            of its own.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
+            ``"files"``, one after the other.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
+        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
+            names, so that a trace may be larger than memory; in memory if not given.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory.
@@ -1072,18 +1063,18 @@ def run_translate(
     jobs: int | None = None,
     watch: Watching = None,
     command: str | None = None,
+    trace_format: FormatOfText = None,
+    assume_reads: bool = False,
     only: str | None = None,
     streams: Listed | None = None,
     skip: int = 0,
     limit: int | None = None,
-    assume_reads: bool = False,
     view: str | None = None,
     fetches: bool | None = None,
-    memory_limit: str | None = None,
-    trace_format: FormatOfText = None,
-    scratch: Device | None = None,
     as_one: bool = False,
     order: str | None = None,
+    memory_limit: str | None = None,
+    scratch: Device | None = None,
 ) -> Translation:
     """Translate every address of traces and page the memory behind, for a grid of cells.
 
@@ -1125,28 +1116,27 @@ def run_translate(
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
         command: The command line for the facts; the equivalent one if not given.
+        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
+            table; found by content if not given.
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
+            traces are refused otherwise.
         only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
             would go to swap.
         streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Take all requests as reads if a trace does not tell their operation; such
-            traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
         fetches: Keep the instruction fetches of such a trace; true if not given.
-        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
-            at least 16 MiB; half of the machine's if not given.
-        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
-            table; found by content if not given.
-        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
-            names, so that a trace may be larger than memory; in memory if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
-            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
-            of its own.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
+            ``"files"``, one after the other.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
+        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
+            names, so that a trace may be larger than memory; in memory if not given.
 
     Raises:
         UsageError: something is unknown, out of range or contradictory.
@@ -1164,18 +1154,18 @@ def watch_buffers(
     seed: int = 0,
     watch: Watching = None,
     command: str | None = None,
+    trace_format: FormatOfText = None,
+    assume_reads: bool = False,
     only: str | None = None,
     streams: Listed | None = None,
     skip: int = 0,
     limit: int | None = None,
-    assume_reads: bool = False,
     view: str | None = None,
     fetches: bool | None = None,
-    memory_limit: str | None = None,
-    trace_format: FormatOfText = None,
-    scratch: Device | None = None,
     as_one: bool = False,
     order: str | None = None,
+    memory_limit: str | None = None,
+    scratch: Device | None = None,
 ) -> WatchedBuffers:
     """Watch one write buffer, or two on the same requests, step by step.
 
@@ -1199,28 +1189,27 @@ def watch_buffers(
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
         command: The command line for the facts; the equivalent one if not given.
+        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
+            table; found by content if not given.
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
+            traces are refused otherwise.
         only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
             would go to swap.
         streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Take all requests as reads if a trace does not tell their operation; such
-            traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
         fetches: Keep the instruction fetches of such a trace; true if not given.
-        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
-            at least 16 MiB; half of the machine's if not given.
-        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
-            table; found by content if not given.
-        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
-            names, so that a trace may be larger than memory; in memory if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
-            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
-            of its own.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
+            ``"files"``, one after the other.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
+        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
+            names, so that a trace may be larger than memory; in memory if not given.
 
     Returns:
         The steps; :meth:`WatchedBuffers.write_report` makes the page that plays them.
@@ -1242,18 +1231,18 @@ def watch_policies(
     seed: int = 0,
     watch: Watching = None,
     command: str | None = None,
+    trace_format: FormatOfText = None,
+    assume_reads: bool = False,
     only: str | None = None,
     streams: Listed | None = None,
     skip: int = 0,
     limit: int | None = None,
-    assume_reads: bool = False,
     view: str | None = None,
     fetches: bool | None = None,
-    memory_limit: str | None = None,
-    trace_format: FormatOfText = None,
-    scratch: Device | None = None,
     as_one: bool = False,
     order: str | None = None,
+    memory_limit: str | None = None,
+    scratch: Device | None = None,
 ) -> Watched:
     """Watch one policy, or two on the same references, step by step.
 
@@ -1273,28 +1262,27 @@ def watch_policies(
         watch: Called now and then with the progress; a bar is shown if not given, and nothing with
             ``False``.
         command: The command line for the facts; the equivalent one if not given.
+        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
+            table; found by content if not given.
+        assume_reads: Take all requests as reads if a trace does not tell their operation; such
+            traces are refused otherwise.
         only: ``"reads"``, ``"writes"``, or ``"anonymous"``: the pages of a captured program that
             would go to swap.
         streams: Stream numbers of the trace, as :meth:`Trace.info` lists them, or text such as
             ``"0,3-5"``.
         skip: Requests that are passed over at the start.
         limit: Requests that are taken then; no limit if None.
-        assume_reads: Take all requests as reads if a trace does not tell their operation; such
-            traces are refused otherwise.
         view: What a store-miss fill of a trace with record classes counts as: ``"paper"``, nothing
             (the default where there are classes); ``"bus"``, a read; ``"fault"``, a write.
         fetches: Keep the instruction fetches of such a trace; true if not given.
-        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
-            at least 16 MiB; half of the machine's if not given.
-        trace_format: The name of their format (see :func:`clockhand.formats`), or the columns of a
-            table; found by content if not given.
-        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
-            names, so that a trace may be larger than memory; in memory if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
-            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
-            of its own.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
+            ``"files"``, one after the other.
+        memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
+            at least 16 MiB; half of the machine's if not given.
+        scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
+            names, so that a trace may be larger than memory; in memory if not given.
 
     Returns:
         The steps; :meth:`Watched.write_report` makes the page that plays them.

@@ -100,8 +100,7 @@ RUN = (
 SHOWN = RUN[1:]
 """What calls take that run in one thread."""
 
-_PART = ("only", "streams", "skip", "limit")
-_FILE = (*_PART, "assume_reads", "view", "fetches", "memory_limit")
+_NOT_OF_A_FILE = ("trace_format", "as_one", "order", "scratch")
 
 
 def arguments(study: str, names: Iterable[str] | None = None) -> tuple[Argument, ...]:
@@ -110,13 +109,13 @@ def arguments(study: str, names: Iterable[str] | None = None) -> tuple[Argument,
     return tuple(argument(options[name]) for name in (options if names is None else names))
 
 
-PART = arguments("reading", _PART)
+PART = arguments("reading", ("only", "streams", "skip", "limit"))
 """Which requests of a trace are wanted."""
 
-FILE_READING = arguments("reading", _FILE)
+FILE_READING = tuple(it for it in arguments("reading") if it.keyword not in _NOT_OF_A_FILE)
 """Options of reading a trace file, and the choice of its requests."""
 
-READING = arguments("reading", [*_FILE, "trace_format", "scratch", "as_one", "order"])
+READING = arguments("reading")
 """What calls take in which traces may be paths."""
 
 
