@@ -36,7 +36,7 @@ use super::catalog::{Cataloged, media_pages};
 use super::clock_dnv::DRAM_SHARE;
 use super::mechanism::block::{BlockSlot, BlockTable};
 use super::mechanism::page_list::LogicalPageList;
-use super::mechanism::proposal::{Commands, Proposal};
+use super::mechanism::proposal::{Commands, Proposal, as_proposed};
 use super::{
     Action, BlockState, BufferInspector, BufferSize, Capacity, Medium, Occupancy, PageState,
     PagesPerBlock, Request, Served, Source, Step, StepPage, WriteBuffer,
@@ -335,13 +335,7 @@ impl WriteBuffer for Cbm {
         core::hint::black_box(entry.map(|block| block.nvm));
     }
 
-    #[inline]
-    fn next_step(&mut self, request: Request) -> Option<Step<'_>> {
-        if !self.proposal.is_pending() {
-            self.propose(request);
-        }
-        self.proposal.step()
-    }
+    as_proposed!(next_step);
 
     fn commit(&mut self) {
         self.proposal.take();

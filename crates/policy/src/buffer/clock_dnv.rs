@@ -66,7 +66,7 @@ use modes::{Modes, NvmWriteHit, PARAMETERS, Padding};
 
 use super::catalog::{Cataloged, media_pages};
 use super::mechanism::block::BlockSlot;
-use super::mechanism::proposal::{Commands, Proposal};
+use super::mechanism::proposal::{Commands, Proposal, as_proposed};
 use super::{
     Action, BufferInspector, BufferSize, Capacity, Medium, Occupancy, Request, Served, Source,
     Step, StepPage, WriteBuffer,
@@ -389,13 +389,7 @@ impl WriteBuffer for ClockDnv {
         core::hint::black_box(entry.map(|block| block.dram | block.nvm));
     }
 
-    #[inline]
-    fn next_step(&mut self, request: Request) -> Option<Step<'_>> {
-        if !self.proposal.is_pending() {
-            self.propose(request);
-        }
-        self.proposal.step()
-    }
+    as_proposed!(next_step);
 
     #[inline]
     fn commit(&mut self) {

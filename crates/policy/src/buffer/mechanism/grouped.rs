@@ -2,7 +2,7 @@
 //! The order blocks leave is that of a [`BlockOrder`].
 
 use super::block::{BlockSlot, BlockTable};
-use super::proposal::{Commands, Proposal};
+use super::proposal::{Commands, Proposal, as_proposed};
 use crate::buffer::{
     Action, BlockState, BufferInspector, BufferSize, Capacity, Medium, Occupancy, PagesPerBlock,
     Request, Served, Source, Step, StepPage, WriteBuffer,
@@ -392,13 +392,7 @@ impl<O: BlockOrder> WriteBuffer for GroupedBuffer<O> {
         core::hint::black_box(entry.map(|group| group.present));
     }
 
-    #[inline]
-    fn next_step(&mut self, request: Request) -> Option<Step<'_>> {
-        if !self.proposal.is_pending() {
-            self.propose(request);
-        }
-        self.proposal.step()
-    }
+    as_proposed!(next_step);
 
     fn commit(&mut self) {
         match self.purpose {
@@ -414,17 +408,7 @@ impl<O: BlockOrder> WriteBuffer for GroupedBuffer<O> {
         }
     }
 
-    #[inline]
-    fn serve(&mut self, request: Request) -> Served {
-        assert!(!self.proposal.is_pending(), "the pending step is committed first");
-        match request {
-            Request::Read(page) => self.access(Op::Read, page),
-            Request::Write(page) => self.access(Op::Write, page),
-            Request::ForceUnitAccess(page) => self.write_through(page),
-            Request::Trim(page) => self.trim(page),
-            Request::Flush | Request::Drain => Served::default(),
-        }
-    }
+    as_proposed!(serve);
 
     fn inspect(&self, inspector: &mut dyn BufferInspector) {
         self.order.inspect(&self.groups, inspector);

@@ -4,7 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-use super::proposal::{Commands, Proposal};
+use super::proposal::{Commands, Proposal, as_proposed};
 use crate::buffer::{
     Action, BufferInspector, BufferSize, Capacity, Medium, Occupancy, PageState, PagesPerBlock,
     Request, Served, Source, Step, StepPage, WriteBuffer,
@@ -345,13 +345,7 @@ impl<P: PagePolicy, H: Hits<P>> WriteBuffer for PageBuffer<P, H> {
         }
     }
 
-    #[inline]
-    fn next_step(&mut self, request: Request) -> Option<Step<'_>> {
-        if !self.proposal.is_pending() {
-            self.propose(request);
-        }
-        self.proposal.step()
-    }
+    as_proposed!(next_step);
 
     fn commit(&mut self) {
         match self.purpose {
@@ -368,17 +362,7 @@ impl<P: PagePolicy, H: Hits<P>> WriteBuffer for PageBuffer<P, H> {
         }
     }
 
-    #[inline]
-    fn serve(&mut self, request: Request) -> Served {
-        assert!(!self.proposal.is_pending(), "the pending step is committed first");
-        match request {
-            Request::Read(page) => self.access(Op::Read, page),
-            Request::Write(page) => self.access(Op::Write, page),
-            Request::ForceUnitAccess(page) => self.write_through(page),
-            Request::Trim(page) => self.trim(page),
-            Request::Flush | Request::Drain => Served::default(),
-        }
-    }
+    as_proposed!(serve);
 
     fn inspect(&self, inspector: &mut dyn BufferInspector) {
         let frames = self.memory.frames();

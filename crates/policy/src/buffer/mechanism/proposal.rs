@@ -6,6 +6,34 @@ use crate::LogicalPage;
 use crate::buffer::{Action, PagesPerBlock, Source, Step, StepPage};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 
+/// Methods of a buffer that proposes a step once and shows it until it is committed, with a field `proposal`.
+macro_rules! as_proposed {
+    (next_step) => {
+        #[inline]
+        fn next_step(&mut self, request: Request) -> Option<Step<'_>> {
+            if !self.proposal.is_pending() {
+                self.propose(request);
+            }
+            self.proposal.step()
+        }
+    };
+    (serve) => {
+        #[inline]
+        fn serve(&mut self, request: Request) -> Served {
+            assert!(!self.proposal.is_pending(), "the pending step is committed first");
+            match request {
+                Request::Read(page) => self.access(Op::Read, page),
+                Request::Write(page) => self.access(Op::Write, page),
+                Request::ForceUnitAccess(page) => self.write_through(page),
+                Request::Trim(page) => self.trim(page),
+                Request::Flush | Request::Drain => Served::default(),
+            }
+        }
+    };
+}
+
+pub(crate) use as_proposed;
+
 /// A step that was proposed and not yet committed. Its pages are kept in one vector that is used again.
 #[derive(Clone, Debug)]
 pub(crate) struct Proposal {
