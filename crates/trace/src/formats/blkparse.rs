@@ -52,9 +52,7 @@ use crate::format::{Decoder, Format};
 use crate::report::ReadReport;
 use crate::source::Source;
 use crate::source::sample::Sample;
-use crate::write::target::{
-    Decimal, Entry, Extent, StreamField, Target, TimeField, append, letter,
-};
+use crate::write::target::{Decimal, Entry, StreamField, Target, append, letter};
 
 pub(super) const FORMAT: Format = Format {
     open,
@@ -68,14 +66,12 @@ pub(super) const FORMAT: Format = Format {
 };
 
 const TARGETS: &[Target] = &[Target {
-    extent: Extent::SECTORS,
-    time: Some(TimeField::NANOSECONDS.counted_from_start()),
     streams: StreamField::Names {
         given: |name| is_device(name.as_bytes()).then(|| name.to_owned()),
         numbered: |stream| format!("0,{stream}"),
     },
     made_up: Some("processors and processes are written as 0"),
-    ..Target::new("blkparse", write_entry)
+    ..Target::of_sectors("blkparse", write_entry)
 }];
 
 fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, TraceError> {

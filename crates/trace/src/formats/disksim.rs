@@ -37,7 +37,7 @@ use crate::format::Format;
 use crate::request::{Op, Request};
 use crate::source::evidence::Evidence;
 use crate::source::sample::Sample;
-use crate::write::target::{Decimal, Entry, Extent, StreamField, Target, TimeField, append};
+use crate::write::target::{Decimal, Entry, Target, append};
 
 pub(super) const FORMAT: Format = Format::text::<DiskSim>(
     "disksim",
@@ -48,12 +48,7 @@ pub(super) const FORMAT: Format = Format::text::<DiskSim>(
 .written_as(TARGETS)
 .doubted_by(doubt);
 
-const TARGETS: &[Target] = &[Target {
-    extent: Extent::SECTORS,
-    time: Some(TimeField::NANOSECONDS.counted_from_start()),
-    streams: StreamField::NUMBERS,
-    ..Target::new("disksim", write_entry)
-}];
+const TARGETS: &[Target] = &[Target::of_sectors("disksim", write_entry)];
 
 const FLAG_READ: u64 = 1;
 

@@ -37,7 +37,7 @@ use crate::format::Format;
 use crate::request::{Op, Request};
 use crate::source::evidence::Evidence;
 use crate::source::sample::Sample;
-use crate::write::target::{Entry, Extent, StreamField, Target, TimeField, append};
+use crate::write::target::{Entry, Target, append};
 
 pub(super) const FORMAT: Format = Format::text::<MqSim>(
     "mqsim",
@@ -48,12 +48,7 @@ pub(super) const FORMAT: Format = Format::text::<MqSim>(
 .written_as(TARGETS)
 .doubted_by(doubt);
 
-const TARGETS: &[Target] = &[Target {
-    extent: Extent::SECTORS,
-    time: Some(TimeField::NANOSECONDS.counted_from_start()),
-    streams: StreamField::NUMBERS,
-    ..Target::new("mqsim", write_entry)
-}];
+const TARGETS: &[Target] = &[Target::of_sectors("mqsim", write_entry)];
 
 fn doubt(sample: &Sample) -> Option<String> {
     Evidence::between_blanks(sample).does_not_rise(1)

@@ -22,6 +22,8 @@
 //!
 //! **Skipped**: requests of size 0, counted.
 
+use std::marker::PhantomData;
+
 use crate::decode::objects::{self, ObjectOp, ObjectRequest, Objects};
 use crate::decode::output::{Fault, Output};
 use crate::decode::records::{self, RecordFormat, field};
@@ -68,26 +70,54 @@ pub(super) fn fits<'a>(
 
 fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, TraceError> {
     objects::require_assumed_reads(source, output)?;
-    records::decoder(OracleGeneral { objects: Objects::of(output) }, 0, source)
+    decoder::<WithoutOperations>(source, output)
 }
 
-struct OracleGeneral {
+/// How long the records of a layout are, and what each requests for whom.
+pub(super) trait Layout: Send {
+    const RECORD_BYTES: usize;
+
+    fn operation(record: &[u8], output: &mut Output) -> Result<(ObjectOp, u32), Fault>;
+}
+
+/// The decoder of records in a layout; they begin alike.
+pub(super) fn decoder<L: Layout + 'static>(
+    source: &mut Source,
+    output: &mut Output,
+) -> Result<Box<dyn Decoder>, TraceError> {
+    records::decoder(Requests::<L> { objects: Objects::of(output), layout: PhantomData }, 0, source)
+}
+
+struct WithoutOperations;
+
+impl Layout for WithoutOperations {
+    const RECORD_BYTES: usize = RECORD_BYTES;
+
+    #[inline]
+    fn operation(_record: &[u8], output: &mut Output) -> Result<(ObjectOp, u32), Fault> {
+        output.report.assumed_reads += 1;
+        Ok((ObjectOp::Read, 0))
+    }
+}
+
+struct Requests<L> {
     objects: Objects,
+    layout: PhantomData<L>,
 }
 
-impl RecordFormat for OracleGeneral {
+impl<L: Layout> RecordFormat for Requests<L> {
     #[inline]
     fn record_bytes(&self, _start: &[u8]) -> Result<Option<usize>, Fault> {
-        Ok(Some(RECORD_BYTES))
+        Ok(Some(L::RECORD_BYTES))
     }
 
     #[inline]
     fn record(&mut self, record: &[u8], output: &mut Output) -> Result<(), Fault> {
-        output.report.assumed_reads += 1;
+        let (op, owner) = L::operation(record, output)?;
         let request = ObjectRequest {
-            op: ObjectOp::Read,
+            op,
             id: u64::from_le_bytes(field(record, 4)),
-            owner: 0,
+            owner,
             size_bytes: u64::from(u32::from_le_bytes(field(record, 12))),
             time_ns: Some(objects::of_seconds(u32::from_le_bytes(field(record, 0)))),
             lifetime_ns: 0,

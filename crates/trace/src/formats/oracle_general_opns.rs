@@ -25,9 +25,9 @@
 //! **Skipped**: deletes by other studies, and requests of size 0, counted. Other operations are
 //! counted as malformed.
 
-use crate::decode::objects::{self, OBJECT_BYTES, ObjectRequest, Objects};
+use crate::decode::objects::{self, OBJECT_BYTES, ObjectOp};
 use crate::decode::output::{Fault, Output};
-use crate::decode::records::{self, RecordFormat, field};
+use crate::decode::records::field;
 use crate::error::TraceError;
 use crate::format::{Confidence, Decoder, Format};
 use crate::formats::oracle_general;
@@ -68,33 +68,18 @@ fn sniff(sample: &Sample) -> Confidence {
 }
 
 fn open(source: &mut Source, output: &mut Output) -> Result<Box<dyn Decoder>, TraceError> {
-    records::decoder(OracleGeneralOpNs { objects: Objects::of(output) }, 0, source)
+    oracle_general::decoder::<WithOperations>(source, output)
 }
 
-struct OracleGeneralOpNs {
-    objects: Objects,
-}
+struct WithOperations;
 
-impl RecordFormat for OracleGeneralOpNs {
+impl oracle_general::Layout for WithOperations {
+    const RECORD_BYTES: usize = RECORD_BYTES;
+
     #[inline]
-    fn record_bytes(&self, _start: &[u8]) -> Result<Option<usize>, Fault> {
-        Ok(Some(RECORD_BYTES))
-    }
-
-    fn record(&mut self, record: &[u8], output: &mut Output) -> Result<(), Fault> {
-        let request = ObjectRequest {
-            op: objects::op(record[16], output)?,
-            id: u64::from_le_bytes(field(record, 4)),
-            owner: u32::from(u16::from_le_bytes(field(record, 17))),
-            size_bytes: u64::from(u32::from_le_bytes(field(record, 12))),
-            time_ns: Some(objects::of_seconds(u32::from_le_bytes(field(record, 0)))),
-            lifetime_ns: 0,
-        };
-        self.objects.request(request, output)
-    }
-
-    fn note(&self, output: &mut Output) {
-        self.objects.note(&mut output.report);
+    fn operation(record: &[u8], output: &mut Output) -> Result<(ObjectOp, u32), Fault> {
+        let namespace = u16::from_le_bytes(field(record, 17));
+        Ok((objects::op(record[16], output)?, u32::from(namespace)))
     }
 }
 

@@ -53,6 +53,16 @@ impl Target {
         }
     }
 
+    /// A target of traces of block devices, in sectors with times from the start, a line per request.
+    pub(crate) const fn of_sectors(name: &'static str, entry: WriteEntry) -> Self {
+        Self {
+            extent: Extent::SECTORS,
+            time: Some(TimeField::NANOSECONDS.counted_from_start()),
+            streams: StreamField::NUMBERS,
+            ..Self::new(name, entry)
+        }
+    }
+
     /// The table of the project's own traces, which holds everything but the names of streams.
     pub(crate) const fn parquet(name: &'static str) -> Self {
         Self {
