@@ -92,8 +92,9 @@ class Reading(TypedDict, total=False):
         fetches: Keep the instruction fetches of such a trace; true if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
+            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
+            of its own.
         memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
             at least 16 MiB; half of the machine's if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
@@ -267,8 +268,9 @@ def recommend(
         fetches: Keep the instruction fetches of such a trace; true if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
+            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
+            of its own.
         memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
             at least 16 MiB; half of the machine's if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
@@ -362,8 +364,9 @@ def recommend_buffer(
         fetches: Keep the instruction fetches of such a trace; true if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
+            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
+            of its own.
         memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
             at least 16 MiB; half of the machine's if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
@@ -530,8 +533,9 @@ def run_filecache(
         fetches: Keep the instruction fetches of such a trace; true if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
+            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
+            of its own.
         memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
             at least 16 MiB; half of the machine's if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
@@ -609,8 +613,9 @@ def run_locality(
         fetches: Keep the instruction fetches of such a trace; true if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
+            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
+            of its own.
         memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
             at least 16 MiB; half of the machine's if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
@@ -710,8 +715,9 @@ def run_pagecache(
         fetches: Keep the instruction fetches of such a trace; true if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
+            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
+            of its own.
         memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
             at least 16 MiB; half of the machine's if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
@@ -817,8 +823,9 @@ def run_simulation(
         fetches: Keep the instruction fetches of such a trace; true if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
+            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
+            of its own.
         memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
             at least 16 MiB; half of the machine's if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
@@ -918,8 +925,9 @@ def run_ssd(
         fetches: Keep the instruction fetches of such a trace; true if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
+            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
+            of its own.
         memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
             at least 16 MiB; half of the machine's if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
@@ -1022,8 +1030,9 @@ def run_tier(
         fetches: Keep the instruction fetches of such a trace; true if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
+            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
+            of its own.
         memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
             at least 16 MiB; half of the machine's if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
@@ -1131,8 +1140,9 @@ def run_translate(
         fetches: Keep the instruction fetches of such a trace; true if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
+            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
+            of its own.
         memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
             at least 16 MiB; half of the machine's if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
@@ -1204,8 +1214,9 @@ def watch_buffers(
         fetches: Keep the instruction fetches of such a trace; true if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
+            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
+            of its own.
         memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
             at least 16 MiB; half of the machine's if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
@@ -1277,8 +1288,9 @@ def watch_policies(
         fetches: Keep the instruction fetches of such a trace; true if not given.
         as_one: Read all files, and those in folders, as one trace; otherwise each is a trace of its
             own.
-        order: Of files as one trace: ``"time"`` (if not given), where all have times, or
-            ``"files"``, one after the other.
+        order: Of files as one trace: ``"time"`` (if not given), where all have times; ``"files"``,
+            one after the other; or ``"turns:1000"``, 1000 requests of each in turn, each with pages
+            of its own.
         memory_limit: Limit of memory for the trace and the cells at work on it, such as ``"4GiB"``,
             at least 16 MiB; half of the machine's if not given.
         scratch: A folder in which :func:`clockhand.simulate` keeps the references, in files without
