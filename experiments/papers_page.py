@@ -77,9 +77,10 @@ def statements(folder: str) -> list[str]:
 
 
 LEFT_OUT = re.compile(
-    r";.*|it holds |(?<=combinations) of program and memory|\w+ stand-in, |(?<=cases) from .*|"
+    r";.*|it holds in |(?<=combinations) of program and memory|\w+ stand-in, |(?<=cases) from .*|"
     r", the traces' means from .*|, on .* of memory|(?<=of )the (?=cells)|(?<=\()95 %: |"
-    r"another policy costs less in (?=\d)|(?<=: )in (?=\d)|, \+[\d.]+ % at most"
+    r"(another policy costs less|another page is fastest|no worse) in (?=\d)|(?<=: )in (?=\d)|"
+    r", \+[\d.]+ % at most|(?<=%\)), \d+ cases"
 )
 """What the tables leave out of a verdict and its numbers; ``claims.csv`` has it."""
 
@@ -184,6 +185,25 @@ def _mean(claim: Row) -> str:
     return f"{claim['found'].partition(' %')[0]} %{few}"
 
 
+def mixes() -> list[str]:
+    """Return mean changes where programs share the memory, without and with a final flush."""
+    rows = rows_of(RESULTS / "mixes/means.csv")
+    claims = {row["claim"]: row["paper"] for row in rows}
+    cells = {
+        (row["programs"], row["turn"], row["claim"], row["flush_at_end"]): row["mean"]
+        for row in rows
+    }
+    body = []
+    for programs, turn in dict.fromkeys((row["programs"], row["turn"]) for row in rows):
+        told = (
+            "/".join(f"{100 * cells[programs, turn, claim, flush]:.1f}" for flush in (False, True))
+            for claim in claims
+        )
+        body.append([str(programs), "–" if turn is None else f"{turn:,}", *told])
+    heads = [f"{claim} ({100 * paper:.1f})" for claim, paper in claims.items()]
+    return markdown(["programs", "turn", *heads], body)
+
+
 def bands() -> list[str]:
     """Return I/O time over CLOCK's, mean and worst cell, of both sets of traces."""
     body = []
@@ -282,7 +302,7 @@ def rivals() -> list[str]:
     sets = {
         "stand-ins": ("rows", ""),
         "real traces": ("real-traces", ""),
-        "stand-ins, all heed syncs": ("synced", "commands=safe"),
+        "stand-ins, synced": ("synced", "commands=safe"),
     }
     body = []
     for name, (slug, heeded) in sets.items():
@@ -310,6 +330,7 @@ def rivals() -> list[str]:
 BLOCKS: dict[str, Callable[[], Sequence[str]]] = {
     "verdicts": verdicts,
     "spread": spread,
+    "mixes": mixes,
     "thresholds": curves,
     "rules": rules,
     "craw-statements": lambda: statements("craw"),
