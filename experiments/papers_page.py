@@ -263,16 +263,15 @@ def swap_times() -> list[str]:
 
 
 def mobile() -> list[str]:
-    """Return the verdicts on mobile programs, by the committed traces and by longer captures."""
+    """Return where verdicts on mobile programs differ on committed traces and on longer ones."""
     told: dict[str, list[str]] = {}
     for folder in ("scm", "scm/whole"):
         for claim in mobile_claims(folder):
             if not claim.by_construction:
-                told.setdefault(claim.key, []).append(f"{claim.verdict}, {claim.found}")
-    # The longer captures were run with up to 64 entries of the TLB.
+                told.setdefault(claim.key, []).append(_short(f"{claim.verdict}: {claim.found}"))
     return markdown(
         ["claim", "first 1.4 million records", "first 60 million"],
-        [[f"`{key}`", *verdicts] for key, verdicts in told.items() if len(verdicts) == 2],
+        [[f"`{key}`", *verdicts] for key, verdicts in told.items() if len(set(verdicts)) > 1],
     )
 
 
