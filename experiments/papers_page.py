@@ -289,8 +289,8 @@ def mobile_claims(folder: str) -> Iterable[Claim]:
 RIVALS = {
     "FAB": "fab",
     "FAB, no reads": "fab:cache_reads=false",
-    "CBM, T = 4": "cbm",
-    "CBM, T = 16": "cbm:threshold=16",
+    "CBM-like, T = 4": "cbm",
+    "CBM-like, T = 16": "cbm:threshold=16",
     "LRU": "lru",
     "block LRU, writes only": "bplru:padding=off",
 }
