@@ -7,6 +7,7 @@ It reads `experiments/results` alone; a test holds that the page is what it make
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import itemgetter
 from pathlib import Path
@@ -65,14 +66,15 @@ def statements(folder: str) -> list[str]:
     rows = rows_of(RESULTS / folder / "statements.csv")
     body = []
     for row in rows:
-        holds = row["holds"].removesuffix("s").removesuffix(" reading")
+        holds = _short(row["holds"].removesuffix("s").removesuffix(" reading"))
         best, worst = (_short(row[key] or "") for key in ("best", "worst"))
-        ends = [best, "the same" if best == worst else worst]
+        ends = [best, "the same" if best == worst else _without_unit(worst, best)]
         body.append([f"`{row['statement']}`", row["paper"] or "", holds, *ends])
     return [
         *markdown(["statement", "the paper", "holds in", "best reading", "worst reading"], body),
         "",
         *without_verdict(folder, {row["statement"] for row in rows}),
+        *undecided(folder, {row["statement"] for row in rows}),
     ]
 
 
@@ -80,7 +82,7 @@ LEFT_OUT = re.compile(
     r";.*|it holds in |(?<=combinations) of program and memory|\w+ stand-in, |(?<=cases) from .*|"
     r", the traces' means from .*|, on .* of memory|(?<=of )the (?=cells)|(?<=\()95 %: |"
     r"(another policy costs less|another page is fastest|no worse) in (?=\d)|(?<=: )in (?=\d)|"
-    r", \+[\d.]+ % at most|(?<=%\)), \d+ cases"
+    r", \+[\d.]+ % at most|, no tie|(?<=%\)), \d+ cases"
 )
 """What the tables leave out of a verdict and its numbers; ``claims.csv`` has it."""
 
@@ -91,6 +93,13 @@ def _short(verdict: str) -> str:
     return re.sub(r"([\d.]+) % to", r"\1 to", means)
 
 
+def _without_unit(worst: str, best: str) -> str:
+    """The worst reading, without the word for its cases where it is the best one's."""
+    units = [re.search(r"(?<=\d/)(\d+) ([a-z ]+)$", text) for text in (worst, best)]
+    one, other = units
+    return worst[: one.end(1)] if one and other and one[2] == other[2] else worst
+
+
 def without_verdict(folder: str, judged: Collection[str]) -> list[str]:
     """Return the other statements of a paper, by why they count neither way."""
     why: dict[str, dict[str, None]] = {}
@@ -99,6 +108,23 @@ def without_verdict(folder: str, judged: Collection[str]) -> list[str]:
             reason = claim["verdict"] if claim["counted"] == "yes" else BY_CONSTRUCTION
             why.setdefault(reason, {})[f"`{claim['statement']}`"] = None
     return [f"* {reason}: {', '.join(names)}" for reason, names in sorted(why.items())]
+
+
+def undecided(folder: str, judged: Collection[str]) -> list[str]:
+    """Return in how many readings other statements are inconclusive, or have too few cases."""
+    counts = {
+        verdict: Counter(
+            claim["statement"]
+            for claim in claims_of(folder)
+            if claim["verdict"] == verdict and claim["statement"] in judged
+        )
+        for verdict in ("inconclusive", TOO_FEW)
+    }
+    told = {
+        verdict: ", ".join(f"`{name}` {count}" for name, count in of.items())
+        for verdict, of in counts.items()
+    }
+    return [f"* {verdict} in some readings: {names}" for verdict, names in told.items() if names]
 
 
 def curves() -> list[str]:
@@ -320,7 +346,7 @@ def rivals() -> list[str]:
                 ratios = (known[column] / known[f"{column}_right"]).to_list()
                 held = sum(ratio <= 1 for ratio in ratios)
                 mean = f"{geometric_mean(ratios):.2f}" if ratios else "–"
-                told += [f"{held} of {len(ratios)}", mean]
+                told += [f"{held}/{len(ratios)}", mean]
             body.append([name, called, *told])
     heads = ["traces", "other buffer", "writes no worse", "over its", "erases no worse", "over its"]
     return markdown(heads, body)

@@ -187,6 +187,15 @@ def test_both_read_aheads_of_one_timeline_are_readings() -> None:
     assert not any("flushed" in key for key in found)
 
 
+def test_ties_are_not_against_the_paper() -> None:
+    rows = kernels({}, unused=80)
+    is_small = pl.col("frames") == 512
+    same = rows.with_columns(write_ios=pl.when(is_small).then(500).otherwise(pl.col("write_ios")))
+    [claim] = [it for it in judge("cflru", {"kernels": same}) if it.key == "cflru-writes-less"]
+    assert claim.verdict is Verdict.REPRODUCED
+    assert claim.found == "in 10 of 10 cases, 10 ties, total -5.0 %"
+
+
 def test_a_memory_that_no_program_fills_is_not_judged() -> None:
     unfilled = pl.when(pl.col("frames") == 4096).then(0).otherwise("clean_evictions")
     large = programs("swap", 0.7, 0.8, 0.9).with_columns(clean_evictions=unfilled)

@@ -589,6 +589,12 @@ def test_a_statement_holds_in_some_of_its_readings() -> None:
     ]
     [row] = statements(claims).to_dicts()
     assert row["holds"] == "2 of 3 readings"
+    # What is inconclusive says nothing against a claim, however far its number is off.
+    unsure = claim("f", Verdict.INCONCLUSIVE, -9.0)
+    [more] = statements([*claims, unsure]).to_dicts()
+    assert more == {**row, "holds": "2 of 4 readings"}
+    [alone] = statements([unsure]).to_dicts()
+    assert (alone["holds"], alone["best"]) == ("0 of 1 reading", "inconclusive: found f")
     assert (row["best"], row["best_reading"]) == ("reproduced: found c", "c")
     assert (row["worst"], row["worst_reading"]) == ("direction only: found a", "a")
 

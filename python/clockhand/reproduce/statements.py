@@ -30,10 +30,11 @@ def claim_table(claims: Collection[Claim]) -> pl.DataFrame:
     return pl.DataFrame(texts)
 
 
-JUDGED = (
-    Verdict.CONTRADICTED, Verdict.INCONCLUSIVE, Verdict.SIGN, Verdict.DIRECTION, Verdict.REPRODUCED,
-)  # fmt: skip
-"""Verdicts about numbers, the worst first."""
+DECIDED = (Verdict.CONTRADICTED, Verdict.SIGN, Verdict.DIRECTION, Verdict.REPRODUCED)
+"""Verdicts that say for or against, the worst first."""
+
+JUDGED = (Verdict.INCONCLUSIVE, *DECIDED)
+"""Verdicts about numbers."""
 
 
 def statements(claims: Collection[Claim]) -> pl.DataFrame:
@@ -42,12 +43,14 @@ def statements(claims: Collection[Claim]) -> pl.DataFrame:
     Returns:
         The columns statement, place, paper, holds (``k of n readings``: reproduced in k of the n
         that have a verdict about numbers), best and worst (their verdict and numbers), and how
-        these read (``best_reading``, ``worst_reading``). What is true by construction, or testable
-        in no reading, has no row.
+        these read (``best_reading``, ``worst_reading``). They are by verdict, then by number; what
+        is inconclusive is neither, unless all readings are. What is true by construction, or
+        testable in no reading, has no row.
     """
     rows = []
     for statement, readings in _judged(claims).items():
-        ranked = sorted(readings, key=lambda it: (JUDGED.index(it.verdict), it.support))
+        decided = [claim for claim in readings if claim.verdict in DECIDED] or readings
+        ranked = sorted(decided, key=lambda it: (JUDGED.index(it.verdict), it.support))
         held = _held(readings)
         worst, best = ranked[0], ranked[-1]
         many = "reading" if len(readings) == 1 else "readings"
@@ -58,7 +61,7 @@ def statements(claims: Collection[Claim]) -> pl.DataFrame:
             "paper": "; ".join(paper for paper in papers if paper),
             "holds": f"{held} of {len(readings)} {many}",
             **_end("best", best),
-            **_end("worst", worst if len(readings) > 1 else None),
+            **_end("worst", worst if len(decided) > 1 else None),
         })  # fmt: skip
     columns = (
         "statement", "place", "paper", "holds", "best", "best_reading", "worst", "worst_reading",

@@ -325,12 +325,21 @@ def fewer(
     more: bool = False,
     **read_ahead: str,
 ) -> Found:
-    """Ask of each case whether kernels have less of something than another, or more."""
-    return Found(
-        [kernels[name][column] != kernels[against][column]
-         and (kernels[name][column] > kernels[against][column]) is more
-         for kernels in _kernels(rows, **read_ahead) for name in of]
-    )  # fmt: skip
+    """Ask of each case whether kernels have less of something than another, or more.
+
+    Cases in which both have the same are ties and say neither; ``total`` is of all of them.
+    """
+    pairs = [
+        (kernels[name][column], kernels[against][column])
+        for kernels in _kernels(rows, **read_ahead)
+        for name in of
+    ]
+    held = [(ours > others) is more for ours, others in pairs if ours != others]
+    of_others = sum(others for _, others in pairs)
+    change = signed(sum(ours for ours, _ in pairs) / of_others - 1) if of_others else "–"
+    same = len(pairs) - len(held)
+    ties = {0: "no tie", 1: "1 tie"}.get(same, f"{same} ties")
+    return Found(held, (), {"ties": ties, "total": change})
 
 
 def change(
