@@ -641,7 +641,8 @@ def random_requests(random: np.random.Generator, spread: int) -> pl.DataFrame:
 
 @pytest.mark.parametrize("spread", [8, 64, 1024])
 def test_claims_by_construction_hold_whatever_the_trace(spread: int) -> None:
-    """MIN misses least, nothing is replaced with all memory, and CLOCK-DNV writes no clean page."""
+    """MIN misses least, and nothing is replaced with all memory. CLOCK-DNV writes no clean page,
+    and NVM at most once for each write, as the CBM-like buffer does each time."""
     requests = random_requests(np.random.default_rng(spread), spread)
     windows = [f"cflru:window_share=1/{share}" for share in range(1, 7)]
     rows = clockhand.simulate(
@@ -652,9 +653,15 @@ def test_claims_by_construction_hold_whatever_the_trace(spread: int) -> None:
         requests, policies=["clock", "car", "cfclock", "craw", "craw-a"], memory="100%"
     ).rows
     assert all(equal_with_all_memory(whole).values)
+    totals = [f"total={pages}" for pages in (8, 32, 128)]
+    ours = [f"clock-dnv:{total}" for total in totals]
+    promoting = [f"{buffer},nvm_write_hit=promote" for buffer in ours]
+    cbm = [f"cbm:{total},threshold={pages}" for total in totals for pages in (4, 32)]
     drives = clockhand.run_ssd(
-        requests,
-        buffers=["clock-dnv:total=8", "clock-dnv:total=128"],
-        ssds="dnv-textbook:size=64MiB",
-    )
-    assert drives.rows["clean_pages_flushed"].to_list() == [0, 0]
+        requests, buffers=[*ours, *promoting, *cbm], ssds="dnv-textbook:size=64MiB"
+    ).rows
+    writes = requests["op"].eq("W").sum()
+    is_ours = drives["buffer"].str.starts_with("clock-dnv")
+    assert set(drives.filter(is_ours)["clean_pages_flushed"]) == {0}
+    assert drives.filter(is_ours)["nvm_writes"].max() <= writes
+    assert set(drives.filter(~is_ours)["nvm_writes"]) == {writes}

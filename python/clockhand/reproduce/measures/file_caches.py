@@ -57,16 +57,26 @@ def hits_that_pay(required_hits: pl.DataFrame, *, of: str, insert: str) -> Found
     return Found([count or math.inf], _hits_table(required_hits), {"hits": _count_text(count)})
 
 
-def hits_that_pay_here(measured: Measured, *, hits: int) -> Found:
-    """Check for each size of request that this number of hits pays, by times of a machine."""
-    ours = {
-        size: _hits_that_pay(
-            measured.cached[size].median_us, point.median_us, measured.copied[size].median_us
-        )
+def hits_that_pay_here(measured: Measured, *, hits: int, slowest: float) -> Found:
+    """Check for each size of request that this number of hits pays, by times of a machine.
+
+    Raises:
+        NotTestableError: storage takes more than ``slowest`` times a hit at each size.
+    """
+    times = {
+        size: (measured.cached[size].median_us, point.median_us, measured.copied[size].median_us)
         for size, point in sorted(measured.read.items())
     }
+    ours = {size: _hits_that_pay(*at_size) for size, at_size in times.items()}
     counts = " or ".join(sorted({_count_text(count) for count in ours.values()}))
     _check_disk(measured, f"a block pays after {counts}")
+    slower = {size: storage / hit for size, (hit, storage, _) in times.items()}
+    if min(slower.values()) > slowest:
+        raise NotTestableError(
+            f"Storage takes {min(slower.values()):.1f} to {max(slower.values()):.1f} times a hit "
+            f"here, so that the sentence's condition is not met; a block pays after {counts}."
+        )
+    ours = {size: count for size, count in ours.items() if slower[size] <= slowest}
     lines = ((byte_text(size), _count_text(count)) for size, count in ours.items())
     held = [count == hits for count in ours.values()]
     return Found(held, (("request", "hits that pay"), *lines), _machine(measured))
@@ -159,10 +169,13 @@ def saved(
     return Found(gains["gain"].to_list(), (("cache", *wide.columns[1:]), *lines))
 
 
-def saves_little(servers: pl.DataFrame, *, less_than: float, **cache: Any) -> Found:
-    """Ask of each server and size whether a cache saves less than a share, or nothing."""
+def saves_little(
+    servers: pl.DataFrame, *, less_than: float, at_least: float = -math.inf, **cache: Any
+) -> Found:
+    """Ask of each server and size whether a cache saves less than a share, and at least another."""
     found = saved(servers, **cache)
     mean = sum(found.values) / len(found.values)
     words = {"gains": f"{percent(mean)}, {percent(min(found.values))} to "
                       f"{percent(max(found.values))}"}  # fmt: skip
-    return Found([gain < less_than for gain in found.values], found.evidence, words)
+    held = [at_least <= gain < less_than for gain in found.values]
+    return Found(held, found.evidence, words)

@@ -132,6 +132,16 @@ def fastest_is(rows: pl.DataFrame, *, ratio: float, pages: Sequence[int]) -> Fou
     return Found(held, (("fastest page", "programs and memories"), *lines))
 
 
+def faster_than(rows: pl.DataFrame, *, ratio: float, pages: Sequence[int], than: int) -> Found:
+    """Ask of each program and memory whether one of some pages is faster than another one."""
+    at_ratio = rows.filter(pl.col("storage_ratio") == ratio)
+    times = at_ratio.group_by("workload", "memory", maintain_order=True).agg(
+        pl.col("amat_ns").filter(pl.col("page_bytes").is_in(pages)).min().alias("ours"),
+        pl.col("amat_ns").filter(pl.col("page_bytes") == than).first().alias("other"),
+    )
+    return Found((times["ours"] < times["other"]).to_list())
+
+
 def another_is_fastest(rows: pl.DataFrame, *, than: int) -> Found:
     """Ask of each program, memory and ratio of storage whether a page is not the fastest."""
     ratios = rows["storage_ratio"].unique().sort()
