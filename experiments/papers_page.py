@@ -7,7 +7,7 @@ It reads `experiments/results` alone; a test holds that the page is what it make
 
 import itertools
 import re
-from collections import Counter
+import tomllib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import itemgetter
 from pathlib import Path
@@ -17,11 +17,13 @@ import polars as pl
 from credit_clock_page import Row, between, markdown, rows_of
 
 from clockhand.reproduce import Claim, judge
+from clockhand.reproduce.statements import JUDGED
 from clockhand.studies.ssd.findings import FAMILY
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "experiments/results"
 PAGE = ROOT / "experiments/papers.md"
+MIXES = ROOT / "experiments/mixes.toml"
 
 SETS = {
     "CRAW, committed traces": "craw",
@@ -37,7 +39,8 @@ VERDICTS = (
 )  # fmt: skip
 BESIDE = ("craw", "craw-a", "cfclock", "cflru", "lru-wsr", "arc", "opt-feasible", "bound")
 ALL = "all traces"
-BY_CONSTRUCTION = "true by construction"
+BEYOND = "beyond the paper"
+UNCOUNTED = ("true by construction", BEYOND)
 
 
 def claims_of(folder: str) -> list[Row]:
@@ -56,9 +59,23 @@ def verdicts() -> list[str]:
         ]
         said = {claim.get("statement") for claim in counted}
         many = "–" if None in said else str(len(said))
-        columns.append([many, str(len(counted)), *counts, str(len(claims) - len(counted))])
-    heads = ["statements", "with their readings", *VERDICTS, BY_CONSTRUCTION]
-    return markdown(["", *SETS], [list(row) for row in zip(heads, *columns, strict=True)])
+        others = [
+            str(sum(claim["counted"] == f"no, {why}" for claim in claims)) for why in UNCOUNTED
+        ]
+        columns.append([many, str(len(counted)), *counts, *others])
+    heads = ["statements", "with their readings", *VERDICTS, *UNCOUNTED]
+    table = markdown(["", *SETS], [list(row) for row in zip(heads, *columns, strict=True)])
+    return [*table, "", _controllers()]
+
+
+def _controllers() -> str:
+    """Say how many of CFLRU's readings that are contradicted are controllers of ours."""
+    dynamic = [claim for claim in claims_of("cflru") if claim["statement"] == "swap-dynamic"]
+    ours = sum(claim["verdict"] == "contradicted" for claim in dynamic)
+    return (
+        f"{ours} of CFLRU's contradicted readings are controllers whose period and step are ours; "
+        "section 5.2's threshold is not in them."
+    )
 
 
 def statements(folder: str) -> list[str]:
@@ -68,10 +85,10 @@ def statements(folder: str) -> list[str]:
     for row in rows:
         holds = _short(row["holds"].removesuffix("s").removesuffix(" reading"))
         best, worst = (_short(row[key] or "") for key in ("best", "worst"))
-        ends = [best, "the same" if best == worst else _without_unit(worst, best)]
+        ends = [best, "same" if best == worst else _without_unit(worst, best)]
         body.append([f"`{row['statement']}`", row["paper"] or "", holds, *ends])
     return [
-        *markdown(["statement", "the paper", "holds in", "best reading", "worst reading"], body),
+        *markdown(["statement", "paper", "holds in", "best", "worst"], body),
         "",
         *without_verdict(folder, {row["statement"] for row in rows}),
         *undecided(folder, {row["statement"] for row in rows}),
@@ -95,36 +112,49 @@ def _short(verdict: str) -> str:
 
 def _without_unit(worst: str, best: str) -> str:
     """The worst reading, without the word for its cases where it is the best one's."""
-    units = [re.search(r"(?<=\d/)(\d+) ([a-z ]+)$", text) for text in (worst, best)]
+    units = [re.search(r"(\d+/\d+|%) ([a-z ]+)$", text) for text in (worst, best)]
     one, other = units
     return worst[: one.end(1)] if one and other and one[2] == other[2] else worst
 
 
 def without_verdict(folder: str, judged: Collection[str]) -> list[str]:
-    """Return the other statements of a paper, by why they count neither way."""
+    """Return the other statements of a paper, by why they count neither way; of those beyond the
+    paper, in how many readings they hold."""
     why: dict[str, dict[str, None]] = {}
+    beyond: dict[str, list[bool]] = {}
     for claim in claims_of(folder):
-        if claim["statement"] not in judged:
-            reason = claim["verdict"] if claim["counted"] == "yes" else BY_CONSTRUCTION
+        reason = claim["verdict"] if claim["counted"] == "yes" else claim["counted"][4:]
+        if reason == BEYOND:
+            if claim["verdict"] in map(str, JUDGED):
+                held = claim["verdict"] == "reproduced"
+                beyond.setdefault(claim["statement"], []).append(held)
+        elif claim["statement"] not in judged:
             why.setdefault(reason, {})[f"`{claim['statement']}`"] = None
-    return [f"* {reason}: {', '.join(names)}" for reason, names in sorted(why.items())]
+    others = ", ".join(f"`{name}` {sum(held)}/{len(held)}" for name, held in beyond.items())
+    told = [f"* {reason}: {', '.join(names)}" for reason, names in sorted(why.items())]
+    return [*told, *([f"* {BEYOND}: {others}"] if others else [])]
 
 
 def undecided(folder: str, judged: Collection[str]) -> list[str]:
-    """Return in how many readings other statements are inconclusive, or have too few cases."""
-    counts = {
-        verdict: Counter(
-            claim["statement"]
-            for claim in claims_of(folder)
-            if claim["verdict"] == verdict and claim["statement"] in judged
-        )
-        for verdict in ("inconclusive", TOO_FEW)
-    }
-    told = {
-        verdict: ", ".join(f"`{name}` {count}" for name, count in of.items())
-        for verdict, of in counts.items()
-    }
-    return [f"* {verdict} in some readings: {names}" for verdict, names in told.items() if names]
+    """Return in how many readings other statements are inconclusive, or have too few cases: of
+    these in how many it holds, where they are cases and no numbers."""
+    told = []
+    for verdict in ("inconclusive", TOO_FEW):
+        readings: dict[str, list[str]] = {}
+        for claim in claims_of(folder):
+            statement, is_counted = claim["statement"], claim["counted"] == "yes"
+            if claim["verdict"] == verdict and is_counted and statement in judged:
+                cases = re.search(r"^(?:in )?(\d+) of (\d+) ", claim["found"])
+                key = claim["claim"].removeprefix(f"{statement}-")
+                of_cases = f"{key} {cases[1]}/{cases[2]}" if cases else ""
+                readings.setdefault(statement, []).append(of_cases)
+        names: dict[str, list[str]] = {}
+        for name, held in readings.items():
+            told_of = ", ".join(held) if all(held) else str(len(held))
+            names.setdefault(told_of, []).append(f"`{name}`")
+        texts = (f"{', '.join(of)} {told_of}" for told_of, of in names.items())
+        told += [f"* {verdict} in some readings: {'; '.join(texts)}"] if readings else []
+    return told
 
 
 def curves() -> list[str]:
@@ -227,7 +257,13 @@ def mixes() -> list[str]:
         )
         body.append([str(programs), "–" if turn is None else f"{turn:,}", *told])
     heads = [f"{claim} ({100 * paper:.1f})" for claim, paper in claims.items()]
-    return markdown(["programs", "turn", *heads], body)
+    memory = tomllib.loads(MIXES.read_text(encoding="utf-8"))["memory"]
+    sizes = f"{memory[0].removesuffix('%')} to {memory[-1].replace('%', ' %')}"
+    return [
+        *markdown(["programs", "turn", *heads], body),
+        "",
+        f"Memory is {sizes}, so one program alone differs from the table above.",
+    ]
 
 
 def bands() -> list[str]:
@@ -293,7 +329,7 @@ def mobile() -> list[str]:
     told: dict[str, list[str]] = {}
     for folder in ("scm", "scm/whole"):
         for claim in mobile_claims(folder):
-            if not claim.by_construction:
+            if not claim.uncounted:
                 told.setdefault(claim.key, []).append(_short(f"{claim.verdict}: {claim.found}"))
     return markdown(
         ["claim", "first 1.4 million records", "first 60 million"],

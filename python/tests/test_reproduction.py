@@ -518,6 +518,10 @@ def test_the_title_counts_the_verdicts_that_occur() -> None:
     claims = [Claim(f"claim-{i}", "", "", "", "", it, "") for i, it in enumerate(verdicts)]
     expected = "The paper on 1 trace: of 3 claims 2 reproduced, 1 contradicted"
     assert title_of("The paper", claims, 1) == expected
+    beyond = replace(claims[0], beyond_the_paper=True)
+    assert title_of("The paper", [*claims, beyond], 1) == (
+        f"{expected}; 1 beyond the paper, not counted"
+    )
 
 
 def test_the_headline_counts_statements_and_no_readings() -> None:
@@ -586,6 +590,7 @@ def test_a_statement_holds_in_some_of_its_readings() -> None:
         claim("c", Verdict.REPRODUCED, 0.0),
         claim("d", Verdict.TOO_FEW, 0.0),
         claim("e", Verdict.REPRODUCED, 1.0, by_construction=True),
+        claim("g", Verdict.CONTRADICTED, -1.0, beyond_the_paper=True),
     ]
     [row] = statements(claims).to_dicts()
     assert row["holds"] == "2 of 3 readings"
@@ -641,8 +646,9 @@ def random_requests(random: np.random.Generator, spread: int) -> pl.DataFrame:
 
 @pytest.mark.parametrize("spread", [8, 64, 1024])
 def test_claims_by_construction_hold_whatever_the_trace(spread: int) -> None:
-    """MIN misses least, and nothing is replaced with all memory. CLOCK-DNV writes no clean page,
-    and NVM at most once for each write, as the CBM-like buffer does each time."""
+    """MIN misses least, nothing is replaced with all memory, and CRAW has no more ghosts than
+    frames. CLOCK-DNV writes no clean page, and NVM at most once for each write, as the CBM-like
+    buffer does each time."""
     requests = random_requests(np.random.default_rng(spread), spread)
     windows = [f"cflru:window_share=1/{share}" for share in range(1, 7)]
     rows = clockhand.simulate(
@@ -653,6 +659,11 @@ def test_claims_by_construction_hold_whatever_the_trace(spread: int) -> None:
         requests, policies=["clock", "car", "cfclock", "craw", "craw-a"], memory="100%"
     ).rows
     assert all(equal_with_all_memory(whole).values)
+    craw = clockhand.run_simulation(requests, policies=["craw"], memory="20%,50%", gauge_every=1)
+    ghosts = craw.gauges.filter(pl.col("gauge").str.ends_with("_ghosts"))
+    sums = ghosts.group_by("frames", "fault").agg(pl.col("value").sum())
+    assert sums["value"].max() > 0
+    assert (sums["value"] <= sums["frames"]).all(), "as the bytes of the paper's ghosts assume"
     totals = [f"total={pages}" for pages in (8, 32, 128)]
     ours = [f"clock-dnv:{total}" for total in totals]
     promoting = [f"{buffer},nvm_write_hit=promote" for buffer in ours]

@@ -57,6 +57,7 @@ class Claim:
         evidence: The numbers behind it.
 
         by_construction: Whether it holds whatever the numbers are; such a claim is not counted.
+        beyond_the_paper: Whether it asks what the paper does not say; such a claim is not counted.
         support: How far our numbers support it, beside other readings of the statement: the greater
             the better.
     """
@@ -73,7 +74,15 @@ class Claim:
     why: str = ""
     evidence: Evidence = ()
     by_construction: bool = False
+    beyond_the_paper: bool = False
     support: float = 0.0
+
+    @property
+    def uncounted(self) -> str:
+        """Why its verdict is not counted; empty if it is."""
+        if self.by_construction:
+            return "true by construction"
+        return "beyond the paper" if self.beyond_the_paper else ""
 
 
 @dataclass(frozen=True)
@@ -90,10 +99,13 @@ class NotTestableError(Exception):
     """Our tables do not have what a measure needs; the text says why."""
 
 
+UNCOUNTED = ("by_construction", "beyond_the_paper")
+"""Keys of claims whose verdicts are not counted."""
+
 TEXTS = ("what", "found", "says", "reading", "why")
 OWN = {
     *TEXTS, "key", "place", "quote", "tables", "measure", "rule", "rule_text", "paper",
-    "by_construction", "each", "readings", "nearly", "statement", "curve",
+    "by_construction", "beyond_the_paper", "each", "readings", "nearly", "statement", "curve",
 }  # fmt: skip
 """What a claim in ``claims.toml`` may say; everything else is an argument of its measure."""
 
@@ -147,7 +159,7 @@ def judged_within(paper: str, tables: Record) -> Iterator[tuple[str, float, bool
                 found = None if claim["rule"] == "untestable" else _measured(claim, tables)
             except NotTestableError:
                 continue
-            if found is not None and not claim.get("by_construction", False):
+            if found is not None and not any(claim.get(name, False) for name in UNCOUNTED):
                 measured.append((claim, found.values))
     for name, values in TRIED.items():
         for value in values:
@@ -204,12 +216,16 @@ def _judged(content: Record, claim: Fields, tables: Record) -> Claim | None:
     shown = signed if content.get("shares") == "signed" else percent
     own = (claim["key"], claim["statement"], claim["place"], claim["quote"])
     arguments = {name: value for name, value in claim.items() if name not in OWN}
+    is_beyond = claim.get("beyond_the_paper", False)
     try:
         if claim["rule"] == "untestable":
             raise NotTestableError(claim["why"].format_map(content.get("words", {})))
         found = _measured(claim, tables)
     except NotTestableError as error:
-        return Claim(*own, "Not testable here.", Verdict.UNTESTABLE, "–", why=str(error))
+        return Claim(
+            *own, "Not testable here.", Verdict.UNTESTABLE, "–", why=str(error),
+            beyond_the_paper=is_beyond,
+        )  # fmt: skip
     if found is None:
         return None
     paper = claim.get("paper")
@@ -236,6 +252,7 @@ def _judged(content: Record, claim: Fields, tables: Record) -> Claim | None:
         why=text["why"],
         evidence=found.evidence,
         by_construction=is_certain,
+        beyond_the_paper=is_beyond,
         support=_support(found.values, claim),
     )
 

@@ -1,6 +1,7 @@
 """The page of a reproduction: every claim with a verdict, the paper's tables, and its figures."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -62,9 +63,9 @@ def title_of(paper: str, claims: Collection[Claim], traces: int) -> str:
     """Return the title of a reproduction: how many claims have which verdict."""
     inputs = "1 trace" if traces == 1 else f"{traces} traces"
     counts = ", ".join(f"{count} {verdict}" for verdict, count in counted(claims).items() if count)
-    certain = sum(claim.by_construction for claim in claims)
-    besides = f"; {certain} true by construction, not counted" if certain else ""
-    return f"{paper} on {inputs}: of {len(claims) - certain} claims {counts}{besides}"
+    others = Counter(claim.uncounted for claim in claims if claim.uncounted)
+    besides = "".join(f"; {count} {why}, not counted" for why, count in others.items())
+    return f"{paper} on {inputs}: of {len(claims) - others.total()} claims {counts}{besides}"
 
 
 LONGEST_QUOTE = 110
@@ -100,7 +101,7 @@ def typeset(text: str) -> str:
 def _shown(claim: Claim) -> Record:
     """What the page shows of a claim."""
     texts = {"found": found_text(claim.found), "paper": typeset(claim.paper)}
-    return {**vars(claim), **texts, "words": quoted(claim)}
+    return {**vars(claim), **texts, "words": quoted(claim), "uncounted": claim.uncounted}
 
 
 def _places(claims: Mapping[str, Sequence[Claim]]) -> dict[str, str]:
@@ -119,11 +120,11 @@ def readings_text(claims: Collection[Claim]) -> str:
     """Say how many readings the statements have, and what other claims there are."""
     many = by_statement(claims)
     text = f"These are {len(claims)} readings of {len(many)} statements, a claim each"
-    unjudged = [claim for claim in claims if claim.verdict not in JUDGED or claim.by_construction]
+    unjudged = [claim for claim in claims if claim.verdict not in JUDGED or claim.uncounted]
     if unjudged:
         text += (
-            f"; {len(unjudged)} of them are not counted above, since they are true by construction "
-            "or cannot be judged here"
+            f"; {len(unjudged)} of them are not counted above, since they are true by "
+            "construction, go beyond the paper or cannot be judged here"
         )
     return f"{text}."
 

@@ -18,7 +18,7 @@ def claim_table(claims: Collection[Claim]) -> pl.DataFrame:
         "place": lambda claim: claim.place,
         "reading": lambda claim: claim.reading,
         "verdict": lambda claim: str(claim.verdict),
-        "counted": lambda claim: "no, true by construction" if claim.by_construction else "yes",
+        "counted": lambda claim: f"no, {claim.uncounted}" if claim.uncounted else "yes",
         "paper": lambda claim: claim.paper,
         "found": lambda claim: claim.found,
         "quote": lambda claim: claim.quote,
@@ -44,8 +44,8 @@ def statements(claims: Collection[Claim]) -> pl.DataFrame:
         The columns statement, place, paper, holds (``k of n readings``: reproduced in k of the n
         that have a verdict about numbers), best and worst (their verdict and numbers), and how
         these read (``best_reading``, ``worst_reading``). They are by verdict, then by number; what
-        is inconclusive is neither, unless all readings are. What is true by construction, or
-        testable in no reading, has no row.
+        is inconclusive is neither, unless all readings are. What is not counted, or testable
+        in no reading, has no row.
     """
     rows = []
     for statement, readings in _judged(claims).items():
@@ -89,9 +89,9 @@ def by_statement(claims: Iterable[Claim]) -> dict[str, list[Claim]]:
 
 
 def _judged(claims: Collection[Claim]) -> dict[str, list[Claim]]:
-    """The readings that have a verdict about numbers, without what is true by construction."""
+    """The readings that have a verdict about numbers, without what is not counted."""
     return by_statement(
-        claim for claim in claims if claim.verdict in JUDGED and not claim.by_construction
+        claim for claim in claims if claim.verdict in JUDGED and not claim.uncounted
     )
 
 
@@ -106,9 +106,9 @@ def _end(name: str, claim: Claim | None) -> dict[str, str]:
 
 
 def counted(claims: Collection[Claim]) -> dict[Verdict, int]:
-    """Return how many claims have which verdict, without those that are true by construction."""
+    """Return how many claims that are counted have which verdict."""
     return {
-        verdict: sum(claim.verdict is verdict for claim in claims if not claim.by_construction)
+        verdict: sum(claim.verdict is verdict for claim in claims if not claim.uncounted)
         for verdict in Verdict
     }
 
@@ -151,8 +151,8 @@ def rule_thresholds(paper: str, tables: Record) -> pl.DataFrame:
 
     Returns:
         The columns threshold, value, ours (``yes`` for the value that is judged by) and one for
-        each verdict; a row for each value. Claims that are true by construction, or that nothing
-        here can judge, are left out.
+        each verdict; a row for each value. Claims that are not counted, or that nothing here can
+        judge, are left out.
     """
     rows = [
         {

@@ -243,14 +243,16 @@ def near_each(rows: pl.DataFrame, *, of: Sequence[str], against: str, within: fl
 def ghosts_beside_memory(
     rows: pl.DataFrame, *, ghost_bytes: int, papers_bytes: int, within: float
 ) -> Found:
-    """Ask of each cell whether ghosts, so many bytes for each page that is touched, are small."""
+    """Ask of each cell whether the paper's ghosts are small, of which there are at most as many as
+    frames; ``median`` and ``most`` are of ours, so many bytes for each page that is touched."""
     cells = rows.select("trace", "memory_share").unique(maintain_order=True)
-    shares = cells.select(share=ghost_bytes / (PAGE_BYTES * pl.col("memory_share")))["share"]
+    ours = cells.select(share=ghost_bytes / (PAGE_BYTES * pl.col("memory_share")))["share"]
+    share = papers_bytes / PAGE_BYTES
     words = {
-        "median": percent(_median(shares)), "most": percent(float(str(shares.max()))),
-        "papers": percent(papers_bytes / PAGE_BYTES),
+        "median": percent(_median(ours)), "most": percent(float(str(ours.max()))),
+        "papers": percent(share),
     }  # fmt: skip
-    return Found((shares <= within).to_list(), (), words)
+    return Found([share <= within] * len(ours), (), words)
 
 
 def _by_band(behind: pl.DataFrame, within: float) -> Evidence:

@@ -220,12 +220,20 @@ def is_inverted(
 
 
 def is_ordered(rows: pl.DataFrame, *, view: str, repeats: str) -> Found | None:
-    """Ask of each trace whether its re-writes are ordered by frequency."""
-    return _measured(
-        rows, view, repeats,
-        lambda trace: _is_ordered(trace["frequency", "write"]),
-        _order("frequency", "write", "re-writes by frequency"),
-    )  # fmt: skip
+    """Ask of each trace whether its re-writes are ordered by frequency.
+
+    ``recency`` is on how many traces they are by recency too.
+    """
+
+    def holds(ranking: str) -> Callable[[Trace], bool]:
+        return lambda trace: _is_ordered(trace[ranking, "write"])
+
+    columns = _order("frequency", "write", "re-writes by frequency")
+    found = _measured(rows, view, repeats, holds("frequency"), columns)
+    by_recency = _measured(rows, view, repeats, holds("recency"), {})
+    if found is None or by_recency is None:
+        return None
+    return replace(found, words={"recency": str(sum(by_recency.values))})
 
 
 def early_ranks(rows: pl.DataFrame, *, view: str, repeats: str, at_least: int) -> Found | None:
