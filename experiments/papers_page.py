@@ -252,11 +252,11 @@ def mixes() -> list[str]:
     body = []
     for programs, turn in dict.fromkeys((row["programs"], row["turn"]) for row in rows):
         told = (
-            "/".join(f"{100 * cells[programs, turn, claim, flush]:.1f}" for flush in (False, True))
+            "/".join(f"{100 * cells[programs, turn, claim, flush]:+.1f}" for flush in (False, True))
             for claim in claims
         )
         body.append([str(programs), "–" if turn is None else f"{turn:,}", *told])
-    heads = [f"{claim} ({100 * paper:.1f})" for claim, paper in claims.items()]
+    heads = [f"{claim} ({100 * paper:+.1f})" for claim, paper in claims.items()]
     memory = tomllib.loads(MIXES.read_text(encoding="utf-8"))["memory"]
     sizes = f"{memory[0].removesuffix('%')} to {memory[-1].replace('%', ' %')}"
     return [
