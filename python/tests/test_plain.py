@@ -56,6 +56,17 @@ def test_what_readers_say_is_said(clockhand: Clockhand) -> None:
 
 
 @pytest.mark.usefixtures("folder")
+def test_what_readers_pass_over_is_said_once(clockhand: Clockhand) -> None:
+    Path("odd.csv").write_text("op,offset,size\nR,0,4096\nW,4096,0\nR,x,4096\nR,0,4096\n")
+    words = ["simulate", "odd.csv", "--policy", "lru", "--frames", "1", "--format", "csv"]
+    cell = asked(words)
+    assert cell is not None and cell.answer() == 0, "the command need not replay it again"
+    quick = clockhand(*words)
+    assert quick == clockhand(*words, *LEFT_TO_THE_COMMAND)
+    assert quick.code == 0 and "skipped: 1 (" in quick.err and "size 0" in quick.err
+
+
+@pytest.mark.usefixtures("folder")
 def test_plain_words_give_the_options_of_the_command() -> None:
     cell = asked([*PLAIN, "--device", "hdd", "--trace-format", "os-course"])
     assert cell is not None
@@ -91,6 +102,7 @@ def test_plain_words_give_the_options_of_the_command() -> None:
         ["simulate", "textbook.trace", *PLAIN[2:4], *PLAIN[5:]],
         [*PLAIN, "--jobs", "0"],
         [*PLAIN, "--jobs", "1025"],
+        [*PLAIN, "--jobs", "²"],
     ],
 )
 def test_other_words_are_left_to_the_command(words: list[str]) -> None:

@@ -67,9 +67,8 @@ class PlainRun:
             part = {name: [row[name] for row in rows] for name in kinds}
             self.write(table, list(kinds.items()), [part])
             told = zip(self.files, traces, strict=True)
-            notes = "".join(f"{file}: {note}\n" for file, trace in told for note in trace["notes"])
-            skipped = ("skipped_records", "zero_size_requests")
-            if any(trace[name] for trace in traces for name in skipped) or not _is_shown(notes):
+            notes = "".join(f"{file}: {note}\n" for file, trace in told for note in _notes(trace))
+            if not _is_shown(notes):
                 return None
             sys.stderr.write(notes)
             sys.stdout.buffer.write(table.getvalue())
@@ -122,11 +121,20 @@ def _is_plain(name: str, value: str) -> bool:
     """Tell whether a value is a number or a name with nothing behind it, or a list of sizes."""
     if name == POLICY and value not in {entry["name"] for entry in _engine.policies()}:
         return False
-    if name == JOBS and not (value.isdigit() and 0 < int(value) < 1000):
+    if name == JOBS and not (value.isascii() and value.isdigit() and 0 < int(value) < 1000):
         return False
     signs = ",%" if name in SIZES else "-"
     bare = "".join(letter for letter in value if letter not in signs)
     return bare.isascii() and bare.isalnum() and not os.path.exists(value)
+
+
+def _notes(trace: "dict[str, Any]") -> "list[str]":
+    """Return what the reader of a trace says; libraries are loaded if it has skipped something."""
+    if not trace["skipped_records"] and not trace["zero_size_requests"]:
+        return list(trace["notes"])
+    from clockhand.traces.reading import reading_notes
+
+    return reading_notes(trace)
 
 
 def _is_file(name: str) -> bool:
