@@ -156,7 +156,7 @@ ALLOWED_ROOMS = {
         "explore",
         "completion",
     },
-    "start": {"command", "completion"},
+    "start": {"command", "completion", "traces"},
 }
 """What each folder of the package may import, besides itself and the engine."""
 
