@@ -112,6 +112,8 @@ def asked(words: list[str]) -> PlainRun | None:
     are_sizes_given = any(name in given for name in SIZES)
     if not are_sizes_given or POLICY not in given or given.get("--format") not in WRITERS:
         return None
+    if not {*given[POLICY]} <= {entry["name"] for entry in _engine.policies()}:
+        return None
     if not files or not all(map(_is_file, files)) or len(set(files)) < len(files):
         return None
     return PlainRun(files, given)
@@ -119,8 +121,6 @@ def asked(words: list[str]) -> PlainRun | None:
 
 def _is_plain(name: str, value: str) -> bool:
     """Tell whether a value is a number or a name with nothing behind it, or a list of sizes."""
-    if name == POLICY and value not in {entry["name"] for entry in _engine.policies()}:
-        return False
     if name == JOBS and not (value.isascii() and value.isdigit() and 0 < int(value) < 1000):
         return False
     signs = ",%" if name in SIZES else "-"
