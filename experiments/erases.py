@@ -12,11 +12,9 @@ import tempfile
 from pathlib import Path
 
 import polars as pl
-from io_time import MEMORY, POLICIES, RESULTS, ROOT
+from io_time import MEMORY, POLICIES, ROOT, keep
 
 import clockhand
-from clockhand import _engine
-from clockhand.study.facts import machine
 
 MIB = 1 << 20
 
@@ -51,12 +49,7 @@ def main() -> None:
         for count in ("writes", "erases")
     ]
     table = beside.with_columns(change).select(pl.exclude("^.*_of_clock$"))
-    head = (
-        "# command: python experiments/erases.py\n"
-        f"# version: {_engine.__version__}, numbers {_engine.NUMBERS_VERSION}\n"
-        f"# machine: {machine()}\n"
-    )
-    (RESULTS / "erases.csv").write_text(head + table.write_csv(), encoding="utf-8")
+    keep("erases", table, "erases.py")
     with pl.Config(tbl_rows=-1):
         print(table)
 

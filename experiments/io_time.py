@@ -91,14 +91,12 @@ def correlated(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def keep(name: str, table: pl.DataFrame, file: Path) -> None:
-    """Write a table with what made it."""
-    version = subprocess.run(["fio", "--version"], check=True, capture_output=True, text=True)
+def keep(name: str, table: pl.DataFrame, script: str, *of_measuring: str) -> None:
+    """Write a table with what made it, and for what was measured how that was."""
     head = [
-        "command: python experiments/io_time.py FILE",
-        f"date: {datetime.datetime.now(datetime.UTC).date()}",
+        f"command: python experiments/{script}",
         f"version: {_engine.__version__}, numbers {_engine.NUMBERS_VERSION}",
-        f"machine: {machine()}; {version.stdout.strip()}; a file of {SIZE >> 20} MiB, O_DIRECT",
+        "; ".join((f"machine: {machine()}", *of_measuring)),
     ]
     RESULTS.mkdir(parents=True, exist_ok=True)
     comment = "".join(f"# {line}\n" for line in head)
@@ -114,8 +112,11 @@ def main() -> None:
                 content.write(bytes(1 << 20))
     with tempfile.TemporaryDirectory() as folder:
         rows = measured(counted(Path(folder)), Path(folder), file)
-    keep("times", rows, file)
-    keep("correlations", correlated(rows), file)
+    date = datetime.datetime.now(datetime.UTC).date()
+    fio = subprocess.run(["fio", "--version"], check=True, capture_output=True, text=True)
+    how = (f"{date}", fio.stdout.strip(), f"a file of {SIZE >> 20} MiB, O_DIRECT")
+    keep("times", rows, "io_time.py FILE", *how)
+    keep("correlations", correlated(rows), "io_time.py FILE", *how)
     print(correlated(rows))
 
 
