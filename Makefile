@@ -18,7 +18,7 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 unexport CONDA_PREFIX
 
 .DEFAULT_GOAL := help
-.PHONY: help setup right-engine demo test torture lint lint-rust lint-python wheel container release sources release-tree committed clean-dist policy-alone mutants bench capture-tools traces columns api man site clean
+.PHONY: help setup demo test torture lint lint-rust lint-python wheel container release sources release-tree committed clean-dist policy-alone mutants bench capture-tools traces columns api man site clean
 
 help: ## Show what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 8
@@ -126,7 +126,9 @@ mutants: ## Say which changes of policies and flash drives no test notices (carg
 	$(MUTANTS) --timeout 900 --package clockhand-policy --package clockhand-device
 
 bench: PROFILE = release
-bench: right-engine setup .venv/test.stamp ## Measure the hot paths, and compare with libCacheSim (see benches/README.md)
+bench: ## Measure the hot paths, and compare with libCacheSim (see benches/README.md)
+	@grep -qsx '$(PROFILE)' .venv/engine.stamp || rm -f .venv/engine.stamp # What is measured is an engine of this profile.
+	$(MAKE) setup .venv/test.stamp PROFILE=$(PROFILE)
 	cargo bench --workspace --locked
 	$(BIN)/python benches/compare.py
 	$(BIN)/python benches/readers.py
@@ -187,7 +189,3 @@ clean: ## Remove what was built
 	install target/$(PROFILE)/libclockhand_preload.so python/clockhand/
 	$(BIN)/maturin develop --profile $(PROFILE) --locked
 	@echo $(PROFILE) > $@
-
-# What is measured is an engine of the profile that it is measured in.
-right-engine:
-	@grep -qsx '$(PROFILE)' .venv/engine.stamp || rm -f .venv/engine.stamp
