@@ -4,8 +4,8 @@
 
 Two, three and four neighbours of the committed programs are interleaved in turns (`--order
 turns:N`), each program as often as another. `experiments/mixes.toml` is run on them and on the
-programs alone; the table has each mean with its bootstrap over mixes, and the verdict by the rules
-of the reproductions. Cells that were computed before are taken from ``experiments/datasets``.
+programs alone. The table has each mean with its bootstrap over mixes. Verdicts follow the rules of
+the reproductions. Cells that were computed before are taken from ``experiments/datasets``.
 """
 
 from pathlib import Path
