@@ -4,9 +4,9 @@
 
 The parts of `experiments/PAPER/experiment.toml` on whole sessions (`traces/capture_whole.py`) are
 computed from what FOLDER has in `whole`; if parts are named, those are. Their tables are kept. `-`
-is no FOLDER, for parts on what is committed. Everything else is taken from `experiments/results/PAPER`, so
-that hours need not be computed again: claims, statements and thresholds are judged from both.
-`clockhand reproduce PAPER --traces FOLDER` computes all of it.
+is no FOLDER, for parts on what is committed. Everything else is taken from
+`experiments/results/PAPER`, so that hours need not be computed again: claims, statements and
+thresholds are judged from both. `clockhand reproduce PAPER --traces FOLDER` computes all of it.
 """
 
 import sys
