@@ -44,6 +44,7 @@ USED_IF_THERE = {
     "looks_ahead": "look_ahead",
     "fetches_ahead": "fetch_ahead",
     "replaces": "replace",
+    "has_fast_functions": "hit_run",
 }
 POLICIES_MANIFEST = """
 [package]
@@ -88,12 +89,18 @@ def build(folder: Path, commit: str) -> Path:
         f"--cfg {version}_{can}"
         for version, source in sources.items()
         for can, function in USED_IF_THERE.items()
-        if f"fn {function}(" in (source / "memory.rs").read_text()
+        if f"fn {function}(" in memory_of(source)
     ]
     command = ["cargo", "build", "--release", "--quiet", "--offline", "--manifest-path"]
     environment = {**os.environ, "RUSTFLAGS": " ".join(flags)}
     subprocess.run([*command, str(folder / "Cargo.toml")], check=True, env=environment)
     return folder / "target" / "release" / "policy-ab"
+
+
+def memory_of(source: Path) -> str:
+    """Return the text of a version's memory, which was in one file once."""
+    files = [source / "memory.rs", *sorted((source / "memory").glob("*.rs"))]
+    return "".join(file.read_text() for file in files)
 
 
 if __name__ == "__main__":

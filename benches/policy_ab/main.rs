@@ -14,9 +14,11 @@ const LOOK_AHEAD: usize = 32;
 
 /// A replay of one version: misses and page writes of a policy. Whether the version looks ahead is set by the script.
 macro_rules! version {
-    ($module:ident, $version:ident, $looks_ahead:meta, $fetches_ahead:meta, $replaces:meta) => {
+    ($module:ident, $version:ident, $looks_ahead:meta, $fetches_ahead:meta, $replaces:meta, $fast:meta) => {
         mod $module {
             use $version::catalog::{PolicySpec, Size, Visitor};
+            #[cfg($fast)]
+            use $version::memory::fast::FastMemory;
             use $version::page::{AccessDriven, BitDriven, Fault, Offline, PagePolicy};
             use $version::{Frame, Frames, Memory, Op, PageId, Ratio};
 
@@ -119,7 +121,13 @@ macro_rules! version {
                 type Output = (u64, u64);
 
                 fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
-                    self.run(policy, |memory, writes, frame| memory.hit(writes.into(), frame))
+                    #[cfg($fast)]
+                    let hit = |memory: &mut Memory<P>, writes, frame| memory.hit(op(writes), frame);
+                    #[cfg(not($fast))]
+                    let hit = |memory: &mut Memory<P>, writes: bool, frame| {
+                        memory.hit(writes.into(), frame);
+                    };
+                    self.run(policy, hit)
                 }
 
                 fn access_driven<P: AccessDriven + 'static>(self, policy: P) -> Self::Output {
@@ -141,8 +149,22 @@ macro_rules! version {
     };
 }
 
-version!(before, policies_before, before_looks_ahead, before_fetches_ahead, before_replaces);
-version!(after, policies_after, after_looks_ahead, after_fetches_ahead, after_replaces);
+version!(
+    before,
+    policies_before,
+    before_looks_ahead,
+    before_fetches_ahead,
+    before_replaces,
+    before_has_fast_functions
+);
+version!(
+    after,
+    policies_after,
+    after_looks_ahead,
+    after_fetches_ahead,
+    after_replaces,
+    after_has_fast_functions
+);
 
 /// Zipf popularity with exponent 1, three of ten references write; pages are numbered by first touch, as the simulator
 /// does.

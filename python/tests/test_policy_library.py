@@ -44,6 +44,8 @@ impl PagePolicy for Recent {
     fn inspect(&self, _: &mut dyn Inspector) {}
 }
 
+impl Capabilities for Recent {}
+
 impl AccessDriven for Recent {
     fn hit<F: Frames>(&mut self, _: Op, frame: Frame, _: &F) {
         self.forget(frame);
@@ -73,6 +75,8 @@ impl PagePolicy for Wrong {
     fn dropped<F: Frames>(&mut self, _: Frame, _: &F) {}
     fn inspect(&self, _: &mut dyn Inspector) {}
 }
+
+impl Capabilities for Wrong {}
 
 impl BitDriven for Wrong {
     const HIT_BITS: HitBits = HitBits::Separate;

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use clockhand_policy::catalog::{Size, Visitor};
+use clockhand_policy::memory::fast::FastMemory;
 use clockhand_policy::page::{AccessDriven, BitDriven, Fault, Offline, PagePolicy};
 use clockhand_policy::{Frame, Frames, Memory, Op, PageId, SplitMix64};
 
@@ -90,7 +91,7 @@ impl Visitor for Run<'_> {
     type Output = Result<Decisions, BrokenRule>;
 
     fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> Self::Output {
-        self.on(policy, |memory, op, frame| memory.hit(usize::from(op == Op::Write), frame))
+        self.on(policy, |memory, op, frame| memory.hit(op, frame))
     }
 
     fn access_driven<P: AccessDriven + 'static>(self, policy: P) -> Self::Output {

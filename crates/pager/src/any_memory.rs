@@ -1,6 +1,7 @@
 //! The mechanism under any policy, behind one type, so that the pager is compiled once and not for each policy. A fault
 //! takes microseconds, and a call through a table of functions nanoseconds.
 
+use clockhand_policy::memory::fast::FastMemory;
 use clockhand_policy::page::{BitDriven, Fault, Inspector};
 use clockhand_policy::{Frame, HitBits, Memory, Op, PageId, Step};
 
@@ -49,15 +50,15 @@ impl<P: BitDriven> AnyMemory for Memory<P, UnmappingFrames> {
     }
 
     fn is_full(&self) -> bool {
-        self.is_full()
+        FastMemory::is_full(self)
     }
 
     fn free_frames(&self) -> u32 {
-        self.free_frames()
+        FastMemory::free_frames(self)
     }
 
     fn resident_frames(&self) -> Vec<Frame> {
-        self.resident_frames().collect()
+        FastMemory::resident_frames(self).collect()
     }
 
     fn frames(&self) -> &UnmappingFrames {
@@ -65,15 +66,15 @@ impl<P: BitDriven> AnyMemory for Memory<P, UnmappingFrames> {
     }
 
     fn frames_mut(&mut self) -> &mut UnmappingFrames {
-        self.frames_mut()
+        FastMemory::frames_mut(self)
     }
 
     fn hit_mapped(&mut self, op: Op, frame: Frame) {
-        self.hit_mapped(op, frame);
+        FastMemory::hit_mapped(self, op, frame);
     }
 
     fn hit_sensed(&mut self, op: Op, frame: Frame) {
-        self.hit_sensed(op, frame);
+        FastMemory::hit_sensed(self, op, frame);
     }
 
     fn load(&mut self, fault: Fault) -> Frame {
@@ -93,7 +94,7 @@ impl<P: BitDriven> AnyMemory for Memory<P, UnmappingFrames> {
     }
 
     fn tick(&mut self) {
-        self.tick();
+        FastMemory::tick(self);
     }
 
     fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
@@ -105,6 +106,6 @@ impl<P: BitDriven> AnyMemory for Memory<P, UnmappingFrames> {
     }
 
     fn check_invariants(&self) {
-        self.check_invariants();
+        FastMemory::check_invariants(self);
     }
 }

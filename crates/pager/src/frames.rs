@@ -5,7 +5,7 @@ mod sensing;
 use std::cell::RefCell;
 use std::ops::Range;
 
-use clockhand_policy::{Frame, FrameTable, Frames, HitBits, Op, PageId, PageTable};
+use clockhand_policy::{Frame, FrameTable, Frames, HitBits, Op, PageId, PageTable, Scans};
 
 use self::sensing::{Dropping, Sensing};
 use crate::translations::{Seen, Translations};
@@ -267,7 +267,9 @@ impl Frames for UnmappingFrames {
         self.look(frame);
         self.table.borrow().is_referenced(frame)
     }
+}
 
+impl Scans for UnmappingFrames {
     fn first_clean_unreferenced(&self, frames: Range<u32>) -> Option<Frame> {
         if self.sensing.is_none() {
             return self.table.borrow().first_clean_unreferenced(frames);

@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use clockhand_policy::catalog::{Cataloged, Description, Size};
-//! use clockhand_policy::page::{BitDriven, Fault, Inspector, PagePolicy};
+//! use clockhand_policy::page::{BitDriven, Capabilities, Fault, Inspector, PagePolicy};
 //! use clockhand_policy::parameters::Settings;
 //! use clockhand_policy::{Frame, Frames, HitBits};
 //!
@@ -39,6 +39,8 @@
 //!     fn inspect(&self, _: &mut dyn Inspector) {}
 //! }
 //!
+//! impl Capabilities for Queue {}
+//!
 //! impl BitDriven for Queue {
 //!     const HIT_BITS: HitBits = HitBits::Reference;
 //! }
@@ -47,7 +49,7 @@
 //! ```
 //!
 //! A library's policy sees the events of [`abi::Policy`]. One that [reclaims in
-//! batches](clockhand_policy::page::PagePolicy::RECLAIMS_IN_BATCHES), or wants to see calls or first accesses, does not
+//! batches](clockhand_policy::page::Capabilities::RECLAIMS_IN_BATCHES), or wants to see calls or first accesses, does not
 //! compile.
 
 pub mod abi;

@@ -1,6 +1,6 @@
 //! The frames as Clockhand shows them to a library.
 
-use clockhand_policy::{Frame, Frames, PageId};
+use clockhand_policy::{Frame, Frames, PageId, Scans};
 
 use crate::abi;
 
@@ -28,6 +28,8 @@ impl<'a> SeenFrames<'a> {
         unsafe { (self.0.clear)(self.0.context, frame.0, bits) }
     }
 }
+
+impl Scans for SeenFrames<'_> {}
 
 impl Frames for SeenFrames<'_> {
     fn page(&self, frame: Frame) -> PageId {

@@ -8,7 +8,7 @@ use core::fmt;
 
 use crate::Ratio;
 use crate::own::{self, Make};
-use crate::page::{self, AccessDriven, BitDriven, Offline, PagePolicy};
+use crate::page::{self, AccessDriven, BitDriven, Capabilities, Offline};
 use crate::parameters::{self, Parameter, Settings, SettingsError, Value};
 
 /// What a policy's own file says about it.
@@ -94,7 +94,7 @@ pub struct Entry {
     pub description: Description,
     /// The input that it needs.
     pub kind: Kind,
-    /// True if [`Memory::peek_victim`](crate::Memory::peek_victim) tells which page would leave.
+    /// True if [`peek_victim`](crate::memory::fast::FastMemory::peek_victim) tells which page would leave.
     pub can_peek: bool,
     /// Its maker, if it is not in the catalog.
     pub own: Option<&'static dyn Make>,
@@ -137,7 +137,7 @@ macro_rules! catalog {
             $(Entry {
                 description: <$policy as Cataloged>::DESCRIPTION,
                 kind: Kind::$kind,
-                can_peek: <$policy as PagePolicy>::CAN_PEEK,
+                can_peek: <$policy as Capabilities>::CAN_PEEK,
                 own: None,
             },)*
         ];

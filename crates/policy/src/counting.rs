@@ -3,7 +3,7 @@
 use core::cell::Cell;
 use core::ops::Range;
 
-use crate::{Frame, Frames, PageId};
+use crate::{Frame, Frames, PageId, Scans};
 
 /// Frames as a policy sees them, with a count of those that it examines.
 ///
@@ -76,7 +76,9 @@ impl<F: Frames> Frames for CountingFrames<'_, F> {
     fn request_write_back(&mut self, frame: Frame) {
         self.frames.request_write_back(frame);
     }
+}
 
+impl<F: Frames> Scans for CountingFrames<'_, F> {
     fn first_clean_unreferenced(&self, frames: Range<u32>) -> Option<Frame> {
         let found = self.frames.first_clean_unreferenced(frames.clone());
         let last = found.or(frames.end.checked_sub(1).map(Frame)).unwrap_or(Frame::NONE);

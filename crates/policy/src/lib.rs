@@ -36,7 +36,7 @@
 //!             reads += 1; // And here it reads one.
 //!             memory.load(Fault::new(page, op));
 //!         }
-//!         frame => memory.hit(usize::from(op == Op::Write), frame),
+//!         frame => memory.hit(op, frame),
 //!     }
 //! }
 //! // Page 1 left first, since page 0 had been referenced again; then page 0 left, which was dirty.
@@ -46,18 +46,20 @@
 //!
 //! Policies that learn of every hit, such as [`page::lru::Lru`], take `memory.access(op, frame)` instead of `hit`. If
 //! the policy is chosen at run time, [`catalog::PolicySpec`] parses its name and passes it to a [`catalog::Visitor`] as
-//! its concrete type.
+//! its concrete type. A policy with a [period](page::Capabilities::period) also wants a `tick`, which is in
+//! [`memory::fast`].
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
 pub mod buffer;
+mod capabilities;
 pub mod catalog;
 mod counting;
 mod frames;
 mod ids;
-mod memory;
+pub mod memory;
 pub mod own;
 pub mod page;
 pub mod parameters;
@@ -68,8 +70,8 @@ pub mod tier;
 #[cfg(test)]
 mod worked_examples;
 
-pub use frames::{FrameTable, Frames, HitBits, PageTable};
+pub use frames::{FrameTable, Frames, HitBits, PageTable, Scans};
 pub use ids::{Frame, LogicalPage, Op, PageId};
-pub use memory::{AllPinned, Memory, PinRefused, Replaced, Step};
+pub use memory::{AllPinned, Memory, PinRefused, Step};
 pub use parts::SplitMix64;
 pub use ratio::{Ratio, RatioError};

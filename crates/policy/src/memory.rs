@@ -1,9 +1,10 @@
 //! The mechanism: page table, frame allocation, dirty and pinned state, and the pending victim.
 //!
-//! A victim is a proposal. [`Memory::propose_victim`] asks the policy once and keeps the answer until
+//! A victim is a proposal. [`Memory::next_step`] asks the policy once and keeps the answer until
 //! [`Memory::commit_eviction`]. A driver whose write-back fails asks again and gets the same page: the policy's hand
 //! has moved, so the policy must not be asked twice.
 
+pub mod fast;
 mod references;
 mod room;
 
@@ -29,18 +30,9 @@ impl fmt::Display for PinRefused {
 
 impl core::error::Error for PinRefused {}
 
-/// A page took the frame of another, or a free one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Replaced {
-    /// The frame.
-    pub frame: Frame,
-    /// The page that left, if the frame was not free.
-    pub page: Option<PageId>,
-    /// True if it was dirty, and so was written back.
-    pub was_dirty: bool,
-}
-
 /// A memory of a fixed number of frames under one policy. `T` is where the frames' bits come from.
+///
+/// These functions are enough to embed one; [`fast`] has what the simulator and the pager need besides.
 #[derive(Clone, Debug)]
 pub struct Memory<P, T = FrameTable> {
     policy: P,
@@ -90,78 +82,10 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         }
     }
 
-    /// Pages are numbered below `pages` from now on, if that is more than before.
-    ///
-    /// # Panics
-    ///
-    /// If it is more, and the policy does not [take more](PagePolicy::TAKES_MORE_PAGES).
-    pub fn take_more_pages(&mut self, pages: u32) {
-        if pages > self.residents.pages() {
-            assert!(P::TAKES_MORE_PAGES, "the policy was built for fewer pages");
-            self.residents.take_more(pages);
-            self.policy.take_more_pages(pages);
-        }
-    }
-
     /// The frame that holds `page`, or [`Frame::NONE`].
     #[inline]
     pub fn frame_of(&self, page: PageId) -> Frame {
-        self.find(page).unwrap_or(Frame::NONE)
-    }
-
-    /// The frame that holds `page`, if it is in memory.
-    #[inline(always)]
-    pub fn find(&self, page: PageId) -> Option<Frame> {
-        self.residents.get(page)
-    }
-
-    /// Returns whether `page` is in memory.
-    #[inline(always)]
-    pub fn contains(&self, page: PageId) -> bool {
-        self.residents.contains(page)
-    }
-
-    /// Shows `fetch` where that stands what memory and policy will read of a page that is referenced soon, so that the
-    /// processor has it at hand by then. Worth its time for policies that [say so](PagePolicy::LOOKS_AHEAD).
-    #[inline(always)]
-    pub fn fetch_ahead(&self, page: PageId, fetch: impl Fn(&u32)) {
-        fetch(self.residents.entry(page));
-        self.policy.look_ahead(page, fetch);
-    }
-
-    /// Returns whether a page must leave before the next one is loaded.
-    #[inline]
-    pub fn is_full(&self) -> bool {
-        self.free.is_empty() && self.used_frames == self.frames.frames()
-    }
-
-    /// The number of frames that hold no page.
-    #[inline]
-    pub fn free_frames(&self) -> u32 {
-        self.free.len() as u32 + (self.frames.frames() - self.used_frames)
-    }
-
-    /// The number of pages in memory.
-    #[inline]
-    pub fn resident_pages(&self) -> u32 {
-        self.used_frames - self.free.len() as u32
-    }
-
-    /// The mapping of the page in `frame` is gone; the page stays in memory.
-    pub fn unmap(&mut self, frame: Frame) {
-        self.policy.unmapped(frame, &mut self.frames);
-    }
-
-    /// A page that the policy asked to write back while it stays in memory, once per request and only if
-    /// the page is dirty. The driver writes it and calls [`Memory::written_back`], or leaves it dirty.
-    #[inline]
-    pub fn next_write_back(&mut self) -> Option<Frame> {
-        while let Some(frame) = self.frames.take_write_back_request() {
-            if self.frames.is_dirty(frame) {
-                return Some(frame);
-            }
-        }
-        None
+        self.residents.get(page).unwrap_or(Frame::NONE)
     }
 
     /// The page in `frame` has been written to the backing store.
@@ -176,7 +100,7 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
     /// # Panics
     ///
     /// If no victim is pending, if it is dirty (its content would be lost), or if a requested write-back has
-    /// not been taken with [`Memory::next_write_back`].
+    /// not been taken with [`next_write_back`](fast::FastMemory::next_write_back).
     #[inline]
     pub fn commit_eviction(&mut self) -> PageId {
         let frame = self.victim.take().expect("a victim is pending");
@@ -207,62 +131,6 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         self.residents.remove(self.frames.page(frame));
         self.free.push(frame);
         was_dirty
-    }
-
-    /// The page in `frame` differs from the backing store without having been referenced: the last page of a truncated
-    /// file.
-    pub fn make_dirty(&mut self, frame: Frame) {
-        self.frames.set_dirty(frame);
-        self.policy.made_dirty(frame, &self.frames);
-    }
-
-    /// As [`Memory::load`], for a page whose write went to where it was before: it is clean.
-    pub fn load_clean(&mut self, fault: Fault) -> Frame {
-        let frame = self.load(fault);
-        self.frames.clear_dirty(frame);
-        if fault.op == Op::Write {
-            self.policy.loaded_clean(frame, &self.frames);
-        }
-        frame
-    }
-
-    /// Serves an ordinary fault in one call, with the result of the single steps. If memory is full, a page leaves and
-    /// is written back first if it is dirty. The page of `fault` takes its frame, or the next one that was never used.
-    ///
-    /// `None` if a driver has to go step by step: a frame has become free, a page is pinned or pending, or pages leave
-    /// in batches. The same holds if the policy has chosen a victim, which is pending now, and asks for write-backs of
-    /// pages that stay.
-    ///
-    /// # Panics
-    ///
-    /// If the page is in memory already.
-    #[inline(always)]
-    pub fn replace(&mut self, fault: Fault) -> Option<Replaced> {
-        let is_ordinary = self.victim.is_none() && self.pinned_frames == 0 && self.free.is_empty();
-        if P::RECLAIMS_IN_BATCHES || !is_ordinary {
-            return None;
-        }
-        if self.used_frames < self.frames.frames() {
-            let frame = Frame(self.used_frames);
-            self.used_frames += 1;
-            self.frames.install(frame, fault.page);
-            self.map(fault, frame);
-            return Some(Replaced { frame, page: None, was_dirty: false });
-        }
-        self.policy.make_room_for(fault.page);
-        let frame = self.policy.choose_victim(&mut self.frames);
-        if !self.frames.has_no_write_back_request() {
-            self.victim = Some(frame);
-            self.is_between_pages = true;
-            return None;
-        }
-        if P::MINDS_LAST_WRITE_BACK && self.frames.is_dirty(frame) {
-            self.policy.written_back(frame, &self.frames);
-        }
-        let (page, was_dirty) = self.frames.exchange(frame, fault.page);
-        self.residents.remove(page);
-        self.map(fault, frame);
-        Some(Replaced { frame, page: Some(page), was_dirty })
     }
 
     /// Loads the page of `fault` into a free frame; a write makes it dirty.
@@ -324,65 +192,14 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         frame.0 < self.used_frames && self.frame_of(self.frames.page(frame)) == frame
     }
 
-    /// The policy's period has ended.
-    pub fn tick(&mut self) {
-        self.policy.tick(&mut self.frames);
-    }
-
     /// The policy.
     pub fn policy(&self) -> &P {
         &self.policy
-    }
-
-    /// The policy, to tell an offline one the future.
-    #[inline]
-    pub fn policy_mut(&mut self) -> &mut P {
-        &mut self.policy
     }
 
     /// The state of the frames.
     #[inline]
     pub fn frames(&self) -> &T {
         &self.frames
-    }
-
-    /// The state of the frames, for a driver that carries out what a policy did to them.
-    #[inline]
-    pub fn frames_mut(&mut self) -> &mut T {
-        &mut self.frames
-    }
-
-    /// The frames that hold a page, in the order of their numbers.
-    pub fn resident_frames(&self) -> impl Iterator<Item = Frame> + '_ {
-        (0..self.used_frames).map(Frame).filter(|&frame| self.holds_page(frame))
-    }
-
-    /// The number of pages in memory that are dirty, counted now.
-    pub fn dirty_pages(&self) -> u32 {
-        self.resident_frames().filter(|&frame| self.frames.is_dirty(frame)).count() as u32
-    }
-
-    /// Recounts page table, frames and pins, and lets the policy do the same.
-    ///
-    /// # Panics
-    ///
-    /// If they disagree.
-    pub fn check_invariants(&self) {
-        let mut resident = 0;
-        for (page, frame) in self.residents.iter() {
-            resident += 1;
-            assert!(self.holds_page(frame), "a page is mapped to a free frame");
-            assert_eq!(self.frames.page(frame), page, "page table and frame disagree");
-        }
-        assert_eq!(
-            resident,
-            self.resident_pages() as usize,
-            "resident pages and used frames differ"
-        );
-        let pinned = self.resident_frames().filter(|&frame| self.frames.is_pinned(frame)).count();
-        assert_eq!(pinned, self.pinned_frames as usize, "the number of pinned frames is wrong");
-        if !self.is_between_pages && self.steps.is_empty() {
-            self.policy.check_invariants(&self.frames);
-        }
     }
 }

@@ -12,7 +12,7 @@ use core::fmt;
 use core::num::NonZeroU64;
 
 use crate::catalog::{Kind, Size, Visitor};
-use crate::page::{AccessDriven, BitDriven, Fault, Inspector, PagePolicy};
+use crate::page::{AccessDriven, BitDriven, Capabilities, Fault, Inspector, PagePolicy};
 use crate::parameters::Settings;
 use crate::{Frame, Frames, HitBits, Op, PageId};
 
@@ -95,9 +95,6 @@ pub(crate) fn build<V: Visitor>(
 struct Own<const TOLD_OF_HITS: bool>(Box<dyn OwnPolicy>);
 
 impl<const TOLD_OF_HITS: bool> PagePolicy for Own<TOLD_OF_HITS> {
-    const PAGE_NUMBERS_MATTER: bool = true;
-    const MINDS_LAST_WRITE_BACK: bool = true;
-
     fn make_room_for(&mut self, page: PageId) {
         self.0.make_room_for(page);
     }
@@ -118,6 +115,12 @@ impl<const TOLD_OF_HITS: bool> PagePolicy for Own<TOLD_OF_HITS> {
         self.0.written_back(frame, frames);
     }
 
+    fn inspect(&self, _: &mut dyn Inspector) {}
+}
+
+impl<const TOLD_OF_HITS: bool> Capabilities for Own<TOLD_OF_HITS> {
+    const PAGE_NUMBERS_MATTER: bool = true;
+
     fn unmapped<F: Frames>(&mut self, frame: Frame, frames: &mut F) {
         self.0.unmapped(frame, frames);
     }
@@ -137,8 +140,6 @@ impl<const TOLD_OF_HITS: bool> PagePolicy for Own<TOLD_OF_HITS> {
     fn failure(&mut self) -> Option<Failure> {
         self.0.failure()
     }
-
-    fn inspect(&self, _: &mut dyn Inspector) {}
 }
 
 impl BitDriven for Own<false> {

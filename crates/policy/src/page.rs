@@ -5,9 +5,7 @@
 //! *access-driven* policy must see every hit, which real memory does not report.
 
 use alloc::collections::VecDeque;
-use core::num::NonZeroU64;
 
-use crate::own::Failure;
 use crate::parameters::Settings;
 use crate::parts::{FrameList, Links};
 use crate::{Frame, Frames, HitBits, Op, PageId, Step};
@@ -48,6 +46,8 @@ pub mod two_q;
 pub mod w_tinylfu;
 pub mod wa_landlord;
 pub mod weighted_clock;
+
+pub use crate::capabilities::Capabilities;
 
 /// A reference to a page that was not in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,39 +113,11 @@ pub struct Reclaim<'a> {
     pub steps: &'a mut VecDeque<Step>,
 }
 
-/// Common to both kinds: which page leaves, and what a fault changes.
+/// Common to both kinds: which page leaves, and what a fault changes. What drivers ask of few policies has defaults in
+/// [`Capabilities`].
 ///
 /// A policy decides on a fault before the reference sets the page's dirty state.
-pub trait PagePolicy {
-    /// True if [`peek_victim`](PagePolicy::peek_victim) answers: the choice of a victim changes nothing except that the
-    /// victim leaves.
-    const CAN_PEEK: bool = false;
-
-    /// True if a page's number says more than which page it is: choices compare numbers, or hash them. A driver that
-    /// numbers pages in another order than by address must then give those by address.
-    const PAGE_NUMBERS_MATTER: bool = false;
-
-    /// True if pages may come whose numbers are beyond those that the policy was built for: it keeps nothing by number,
-    /// or [enlarges](PagePolicy::take_more_pages) what it keeps. A driver can replay such a policy before it knows [how
-    /// many pages there are](crate::Memory::take_more_pages).
-    const TAKES_MORE_PAGES: bool = false;
-
-    /// Pages are numbered below `pages` from now on, more than before: what is kept by number grows. Called only of
-    /// policies that [take more](PagePolicy::TAKES_MORE_PAGES), before such a page comes.
-    fn take_more_pages(&mut self, pages: u32) {
-        let _ = pages;
-    }
-
-    /// True if a driver that knows the references to come gains time by [`look_ahead`](PagePolicy::look_ahead).
-    const LOOKS_AHEAD: bool = false;
-
-    /// Shows `fetch` where that stands what the policy knows of a page that is referenced soon, so that the driver can have
-    /// the processor fetch it by then.
-    #[inline]
-    fn look_ahead(&self, page: PageId, fetch: impl Fn(&u32)) {
-        let _ = (page, fetch);
-    }
-
+pub trait PagePolicy: Capabilities {
     /// A fault on `page` is about to make a page leave: called once before
     /// [`choose_victim`](PagePolicy::choose_victim), for policies whose choice depends on the incoming page.
     fn make_room_for(&mut self, page: PageId) {
@@ -157,24 +129,6 @@ pub trait PagePolicy {
     /// (the mechanism holds it until the eviction is committed).
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame;
 
-    /// The page that [`choose_victim`](PagePolicy::choose_victim) would choose, which changes nothing: a page that
-    /// is not pinned, where the policy [can tell](PagePolicy::CAN_PEEK), else `None`.
-    fn peek_victim<F: Frames>(&self, frames: &F) -> Option<Frame> {
-        let _ = frames;
-        None
-    }
-
-    /// True if pages leave in batches: where several frames are wanted, or one, a driver's steps
-    /// ([`Memory::next_step`](crate::Memory::next_step)) come from [`reclaim`](PagePolicy::reclaim), and
-    /// [`choose_victim`](PagePolicy::choose_victim) serves drivers that ask page by page.
-    const RECLAIMS_IN_BATCHES: bool = false;
-
-    /// One call of a policy that [reclaims in batches](PagePolicy::RECLAIMS_IN_BATCHES). The policy forgets at once the
-    /// pages that leave. The next call comes when all steps are done.
-    fn reclaim<F: Frames>(&mut self, wanted: Reclaim<'_>, frames: &mut F) {
-        wanted.steps.push_back(Step::Evict(self.choose_victim(frames)));
-    }
-
     /// The page of `fault` has been loaded into `frame`, with both its bits 0.
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, frames: &mut F);
 
@@ -182,44 +136,9 @@ pub trait PagePolicy {
     /// leaves every list and does not become a ghost; existing ghosts stay. `frames` still show the page.
     fn dropped<F: Frames>(&mut self, frame: Frame, frames: &F);
 
-    /// The mapping of the page in `frame` is gone, since the program unmapped the range; the page stays.
-    fn unmapped<F: Frames>(&mut self, frame: Frame, frames: &mut F) {
-        let _ = (frame, frames);
-    }
-
-    /// The page in `frame`, which a write has just brought, is clean all the same: the write went to where it was before.
-    fn loaded_clean<F: Frames>(&mut self, frame: Frame, frames: &F) {
-        let _ = (frame, frames);
-    }
-
-    /// The page in `frame` is dirty from now on without having been referenced.
-    fn made_dirty<F: Frames>(&mut self, frame: Frame, frames: &F) {
-        let _ = (frame, frames);
-    }
-
-    /// True if [`written_back`](PagePolicy::written_back) does anything for a page that is leaving; else it need not be
-    /// called for one.
-    const MINDS_LAST_WRITE_BACK: bool = false;
-
     /// The page in `frame` has been written back, before its eviction or without one, and is clean now.
     fn written_back<F: Frames>(&mut self, frame: Frame, frames: &F) {
         let _ = (frame, frames);
-    }
-
-    /// After how many references, hits included, the policy wants its [`tick`](PagePolicy::tick).
-    fn period(&self) -> Option<NonZeroU64> {
-        None
-    }
-
-    /// A period has ended.
-    fn tick<F: Frames>(&mut self, frames: &mut F) {
-        let _ = frames;
-    }
-
-    /// Why the policy cannot go on, reported once; a driver asks from time to time. Only a policy of
-    /// [users](crate::own) may fail.
-    fn failure(&mut self) -> Option<Failure> {
-        None
     }
 
     /// Shows lists and sizes by the names that the papers use.

@@ -6,6 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::catalog::{PolicySpec, Size, Visitor};
+use crate::memory::fast::FastMemory;
 use crate::page::{AccessDriven, BitDriven, Fault, Inspector, Offline, PagePolicy};
 use crate::{Frame, FrameTable, Frames, Memory, Op, PageId, Ratio};
 
@@ -47,7 +48,7 @@ impl Visitor for Example {
     fn bit_driven<P: BitDriven + 'static>(self, policy: P) -> After {
         let memory = Memory::new(self.size.frames, self.size.pages, policy);
         replay(memory, &self.references, |memory, op, frame| {
-            memory.hit(usize::from(op == Op::Write), frame);
+            memory.hit(op, frame);
         })
     }
 

@@ -1,6 +1,7 @@
 //! Records are gone through in chunks; between two of them a run can be cancelled.
 
 use clockhand_policy::Memory;
+use clockhand_policy::memory::fast::FastMemory;
 use clockhand_policy::page::PagePolicy;
 use clockhand_trace::progress::Progress;
 

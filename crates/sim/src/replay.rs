@@ -14,8 +14,9 @@ mod observer;
 mod periods;
 mod recording;
 
+use clockhand_policy::memory::fast::{FastMemory, Replaced};
 use clockhand_policy::page::{Fault, PagePolicy};
-use clockhand_policy::{Frame, Frames, Memory, Op, PageId, Replaced, Step};
+use clockhand_policy::{Frame, Frames, Memory, Op, PageId, Step};
 use clockhand_prefetch::prefetch;
 use clockhand_trace::{Record, RunLengths};
 

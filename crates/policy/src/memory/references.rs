@@ -1,12 +1,13 @@
 //! References to pages in memory: the bits that they set, and what a policy learns of them.
 
 use super::Memory;
+use super::fast::{Hits, Run};
 use crate::page::{AccessDriven, BitDriven};
 use crate::{Frame, Op, PageTable};
 
 impl<P: BitDriven> Memory<P> {
     /// What a hit by each of the eight combinations of `(first is a write, then reads, then writes)`, in
-    /// bits 0, 1 and 2 of the index, ORs into the state of a frame. See [`Memory::hit`].
+    /// bits 0, 1 and 2 of the index, ORs into the state of a frame. See [`Run`].
     const HIT_MASKS: [u8; 8] =
         Self::masks([P::HIT_BITS.mask(Op::Read), P::HIT_BITS.mask(Op::Write)]);
     /// As [`Memory::HIT_MASKS`], without the first reference.
@@ -24,18 +25,28 @@ impl<P: BitDriven> Memory<P> {
         masks
     }
 
-    /// A run of references to a page in memory: one OR. Bit 0 of `run` says that the first is a write, bit
-    /// 1 that a later one reads, bit 2 that a later one writes.
-    #[inline(always)]
-    pub fn hit(&mut self, run: usize, frame: Frame) {
+    /// A reference to a page in memory: one OR. The policy does not see it.
+    #[inline]
+    pub fn hit(&mut self, op: Op, frame: Frame) {
         self.tell_first_access(frame);
-        self.frames.set(frame, Self::HIT_MASKS[run & 7]);
+        self.frames.set(frame, P::HIT_BITS.mask(op));
+    }
+}
+
+impl<P: BitDriven> Hits for Memory<P> {
+    #[inline(always)]
+    fn hit_run(&mut self, run: Run, frame: Frame) {
+        self.tell_first_access(frame);
+        self.frames.set(frame, Self::HIT_MASKS[run.flags()]);
     }
 
-    /// A reference by a call to a page in memory. It sets the bits as one to memory does, unless the policy [learns of
-    /// calls](BitDriven::SEES_CALLS).
     #[inline]
-    pub fn call(&mut self, op: Op, frame: Frame) {
+    fn hit_rest(&mut self, run: Run, frame: Frame) {
+        self.frames.set(frame, Self::REST_MASKS[run.flags()]);
+    }
+
+    #[inline]
+    fn call(&mut self, op: Op, frame: Frame) {
         if !P::SEES_CALLS {
             return self.frames.set(frame, P::HIT_BITS.mask(op));
         }
@@ -44,38 +55,11 @@ impl<P: BitDriven> Memory<P> {
             self.frames.set_dirty(frame);
         }
     }
-
-    /// The rest of a run after its first reference, which faulted. `run` as in [`Memory::hit`].
-    #[inline]
-    pub fn hit_rest(&mut self, run: usize, frame: Frame) {
-        self.frames.set(frame, Self::REST_MASKS[run & 7]);
-    }
 }
 
 impl<P: BitDriven, T: PageTable> Memory<P, T> {
-    /// A reference to a page in memory whose bits are those of its mapping: after a bit has been cleared
-    /// the next access sets its own bit and maps the page, after which reads stay unseen. Says whether memory has to
-    /// fault for the reference to be seen.
     #[inline]
-    pub fn hit_mapped(&mut self, op: Op, frame: Frame) -> bool {
-        self.tell_first_access(frame);
-        self.frames.touch_mapped(frame, op, P::HIT_BITS)
-    }
-
-    /// A reference to a page in memory whose translation comes back by itself after a bit was cleared, and is found
-    /// later. The translation says that the page was referenced, so the first access sets the read bit even if it
-    /// writes. A write also sets the write bit and the dirty state. Later reads stay unseen, as for
-    /// [`Memory::hit_mapped`].
-    #[inline]
-    pub fn hit_sensed(&mut self, op: Op, frame: Frame) {
-        self.hit_mapped(Op::Read, frame);
-        if op == Op::Write {
-            self.frames.touch_mapped(frame, Op::Write, P::HIT_BITS);
-        }
-    }
-
-    #[inline]
-    fn tell_first_access(&mut self, frame: Frame) {
+    pub(super) fn tell_first_access(&mut self, frame: Frame) {
         if P::SEES_FIRST_ACCESSES && !self.frames.is_referenced(frame) {
             self.policy.first_access(frame, &mut self.frames);
         }

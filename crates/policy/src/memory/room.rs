@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::Memory;
-use crate::counting::CountingFrames;
+use super::fast::FastMemory;
 use crate::page::{PagePolicy, Reclaim};
 use crate::{Frame, PageId, PageTable};
 
@@ -30,23 +30,8 @@ pub enum Step {
 }
 
 impl<P: PagePolicy, T: PageTable> Memory<P, T> {
-    /// The page that is to leave: the pending one, or the policy's choice, which then is pending. A fault asks only
-    /// when memory is full; a driver that needs several frames at once asks until enough are free.
-    ///
-    /// # Errors
-    ///
-    /// [`AllPinned`] if no frame can be evicted; the policy has not been asked.
-    ///
-    /// # Panics
-    ///
-    /// If memory is empty.
     #[inline]
-    pub fn propose_victim(&mut self) -> Result<Frame, AllPinned> {
-        self.propose(|policy, frames| policy.choose_victim(frames))
-    }
-
-    #[inline]
-    fn propose<C>(&mut self, choose: C) -> Result<Frame, AllPinned>
+    pub(super) fn propose<C>(&mut self, choose: C) -> Result<Frame, AllPinned>
     where
         C: FnOnce(&mut P, &mut T) -> Frame,
     {
@@ -65,52 +50,8 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         Ok(frame)
     }
 
-    /// The page that [`Memory::propose_victim`] would propose, without a change: `None` if the policy
-    /// [cannot tell](PagePolicy::CAN_PEEK), or if no page can leave.
-    pub fn peek_victim(&self) -> Option<Frame> {
-        match self.victim {
-            None if self.pinned_frames == self.resident_pages() => None,
-            None => self.policy.peek_victim(&self.frames),
-            pending => pending,
-        }
-    }
-
-    /// As [`Memory::propose_victim`], to make room for a fault on `page`. A driver that knows the page says
-    /// so: some policies choose by it.
-    ///
-    /// # Errors
-    ///
-    /// [`AllPinned`] if no frame can be evicted; the policy has not been called.
-    #[inline]
-    pub fn propose_victim_for(&mut self, page: PageId) -> Result<Frame, AllPinned> {
-        if self.victim.is_none() && self.pinned_frames < self.resident_pages() {
-            self.policy.make_room_for(page);
-        }
-        self.propose_victim()
-    }
-
-    /// As [`Memory::propose_victim_for`], slower: also counts the frames that the policy examined in its search,
-    /// which for a clock are the movements of its hand. A victim that is pending already costs none.
-    ///
-    /// # Errors
-    ///
-    /// [`AllPinned`] if no frame can be evicted; the policy has not been called.
-    pub fn propose_victim_counted(&mut self, page: PageId) -> Result<(Frame, u64), AllPinned> {
-        if self.victim.is_none() && self.pinned_frames < self.resident_pages() {
-            self.policy.make_room_for(page);
-        }
-        let mut examined = 0;
-        let frame = self.propose(|policy, frames| {
-            let mut frames = CountingFrames::new(frames);
-            let frame = policy.choose_victim(&mut frames);
-            examined = frames.examined();
-            frame
-        })?;
-        Ok((frame, examined))
-    }
-
     /// The next step until `frames` frames are free for a fault on `page` and pages that come with it; `None` when they
-    /// are. A policy that [reclaims in batches](PagePolicy::RECLAIMS_IN_BATCHES) may free more.
+    /// are. A policy that [reclaims in batches](crate::page::Capabilities::RECLAIMS_IN_BATCHES) may free more.
     ///
     /// # Errors
     ///
@@ -132,23 +73,11 @@ impl<P: PagePolicy, T: PageTable> Memory<P, T> {
         Ok(Some(self.next_write_back().map_or(Step::Evict(victim), Step::WriteBack)))
     }
 
-    /// As [`Memory::next_step`], slower: also counts the frames that a policy which reclaims in batches examined, at
-    /// the first step of a call. For other policies see [`Memory::propose_victim_counted`].
-    ///
-    /// # Errors
-    ///
-    /// [`AllPinned`] if too few frames are free and no page can leave.
-    pub fn next_step_counted(&mut self, frames: u32) -> Result<(Option<Step>, u64), AllPinned> {
-        let mut examined = 0;
-        let step = self.next_step_of_batch(frames, |policy, wanted, frames| {
-            let mut frames = CountingFrames::new(frames);
-            policy.reclaim(wanted, &mut frames);
-            examined = frames.examined();
-        })?;
-        Ok((step, examined))
-    }
-
-    fn next_step_of_batch<R>(&mut self, frames: u32, reclaim: R) -> Result<Option<Step>, AllPinned>
+    pub(super) fn next_step_of_batch<R>(
+        &mut self,
+        frames: u32,
+        reclaim: R,
+    ) -> Result<Option<Step>, AllPinned>
     where
         R: FnOnce(&mut P, Reclaim<'_>, &mut T),
     {

@@ -31,7 +31,9 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{AccessDriven, Fault, Inspector, PagePolicy, first_unpinned, pages_of_share};
+use super::{
+    AccessDriven, Capabilities, Fault, Inspector, PagePolicy, first_unpinned, pages_of_share,
+};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Parameter, Settings};
 use crate::parts::{FrameList, GhostLists, Links};
@@ -98,13 +100,6 @@ impl TwoQ {
 }
 
 impl PagePolicy for TwoQ {
-    const TAKES_MORE_PAGES: bool = true;
-    const LOOKS_AHEAD: bool = true;
-
-    fn take_more_pages(&mut self, pages: u32) {
-        self.a1out.take_more(pages);
-    }
-
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let victim = match self.a1in.len() > self.kin {
             true => self.evict_from_a1in(frames).or_else(|| self.evict_from_am(frames)),
@@ -144,6 +139,15 @@ impl PagePolicy for TwoQ {
                 assert!(!self.a1out.contains(0, frames.page(frame)), "a page in memory is a ghost");
             }
         }
+    }
+}
+
+impl Capabilities for TwoQ {
+    const TAKES_MORE_PAGES: bool = true;
+    const LOOKS_AHEAD: bool = true;
+
+    fn take_more_pages(&mut self, pages: u32) {
+        self.a1out.take_more(pages);
     }
 }
 

@@ -31,7 +31,7 @@ use alloc::vec::Vec;
 use super::cflru::Cflru;
 use super::lru::Lru;
 use super::lru_wsr::LruWsr;
-use super::{AccessDriven, Fault, Inspector, PagePolicy};
+use super::{AccessDriven, Capabilities, Fault, Inspector, PagePolicy};
 use crate::catalog::{self, Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::{Frame, Frames, Op, Ratio};
@@ -187,14 +187,15 @@ macro_rules! writes_with_victims {
 pub(super) use writes_with_victims;
 
 impl PagePolicy for Ace {
-    const TAKES_MORE_PAGES: bool = true;
-    const MINDS_LAST_WRITE_BACK: bool = true;
-
     writes_with_victims!();
 
     fn written_back<F: Frames>(&mut self, frame: Frame, frames: &F) {
         of_wrapped!(&mut self.wrapped, policy => policy.written_back(frame, frames));
     }
+}
+
+impl Capabilities for Ace {
+    const TAKES_MORE_PAGES: bool = true;
 }
 
 impl AccessDriven for Ace {

@@ -29,7 +29,7 @@ use alloc::format;
 use super::ace::{BATCH, Batch, with_defaults, writes_with_victims};
 use super::clock::Clock;
 use super::credit_clock::CreditClock;
-use super::{BitDriven, Fault, Inspector, PagePolicy};
+use super::{BitDriven, Capabilities, Fault, Inspector, PagePolicy};
 use crate::catalog::{self, Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::{Frame, Frames, HitBits, Ratio};
@@ -89,9 +89,11 @@ impl Cataloged for AceClock {
 }
 
 impl PagePolicy for AceClock {
-    const TAKES_MORE_PAGES: bool = true;
-
     writes_with_victims!();
+}
+
+impl Capabilities for AceClock {
+    const TAKES_MORE_PAGES: bool = true;
 }
 
 impl BitDriven for AceClock {

@@ -28,7 +28,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{AccessDriven, Fault, Inspector, PagePolicy};
+use super::{AccessDriven, Capabilities, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Parameter, Settings};
 use crate::parts::KeyedLists;
@@ -119,9 +119,6 @@ impl AdLru {
 }
 
 impl PagePolicy for AdLru {
-    const TAKES_MORE_PAGES: bool = true;
-    const MINDS_LAST_WRITE_BACK: bool = true;
-
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let cold_pages = self.lists.len(COLD + CLEAN) + self.lists.len(COLD + DIRTY);
         let order = if cold_pages > self.least_cold { [COLD, HOT] } else { [HOT, COLD] };
@@ -134,14 +131,6 @@ impl PagePolicy for AdLru {
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, _: &mut F) {
         let dirt = if fault.op == Op::Write { DIRTY } else { CLEAN };
         self.push(COLD + dirt, frame, !fault.is_ahead());
-    }
-
-    fn loaded_clean<F: Frames>(&mut self, frame: Frame, _: &F) {
-        self.set_dirty(frame, false);
-    }
-
-    fn made_dirty<F: Frames>(&mut self, frame: Frame, _: &F) {
-        self.set_dirty(frame, true);
     }
 
     fn written_back<F: Frames>(&mut self, frame: Frame, _: &F) {
@@ -162,6 +151,18 @@ impl PagePolicy for AdLru {
 
     fn check_invariants<F: Frames>(&self, _: &F) {
         self.lists.check_invariants();
+    }
+}
+
+impl Capabilities for AdLru {
+    const TAKES_MORE_PAGES: bool = true;
+
+    fn loaded_clean<F: Frames>(&mut self, frame: Frame, _: &F) {
+        self.set_dirty(frame, false);
+    }
+
+    fn made_dirty<F: Frames>(&mut self, frame: Frame, _: &F) {
+        self.set_dirty(frame, true);
     }
 }
 

@@ -40,7 +40,7 @@
 //!
 //! **Reference.** N. Megiddo, D. S. Modha: ARC: a self-tuning, low overhead replacement cache. FAST 2003.
 
-use super::{AccessDriven, Fault, Inspector, PagePolicy};
+use super::{AccessDriven, Capabilities, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
 use crate::parts::{GhostLists, TwoLists, has_ghosts};
@@ -170,8 +170,6 @@ impl Arc {
 }
 
 impl PagePolicy for Arc {
-    has_ghosts!();
-
     #[inline(always)]
     fn make_room_for(&mut self, page: PageId) {
         self.incoming = Some(page);
@@ -233,6 +231,10 @@ impl PagePolicy for Arc {
     }
 }
 
+impl Capabilities for Arc {
+    has_ghosts!();
+}
+
 impl AccessDriven for Arc {
     #[inline(always)]
     fn hit<F: Frames>(&mut self, _: Op, frame: Frame, _: &F) {
@@ -246,6 +248,7 @@ mod tests {
 
     use super::*;
     use crate::Memory;
+    use crate::memory::fast::FastMemory;
     use crate::worked_examples::run;
 
     #[test]

@@ -24,7 +24,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{BitDriven, Fault, Inspector, PagePolicy};
+use super::{BitDriven, Capabilities, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
 use crate::parts::{FrameQueue, GhostLists, has_ghosts};
@@ -157,8 +157,6 @@ impl Car {
 }
 
 impl PagePolicy for Car {
-    has_ghosts!();
-
     #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.replace(frames)
@@ -210,6 +208,10 @@ impl PagePolicy for Car {
             );
         }
     }
+}
+
+impl Capabilities for Car {
+    has_ghosts!();
 }
 
 impl BitDriven for Car {

@@ -25,7 +25,7 @@
 //! **Reference.** Y. Ou, T. Härder: Clean first or dirty first? A cost-aware self-adaptive buffer replacement policy.
 //! IDEAS 2010.
 
-use super::{AccessDriven, Fault, Inspector, PagePolicy};
+use super::{AccessDriven, Capabilities, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Parameter, Settings};
 use crate::parts::KeyedLists;
@@ -105,9 +105,6 @@ impl Casa {
 }
 
 impl PagePolicy for Casa {
-    const TAKES_MORE_PAGES: bool = true;
-    const MINDS_LAST_WRITE_BACK: bool = true;
-
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let clean_first = f64::from(self.lists.len(CLEAN)) >= self.tau;
         let order = if clean_first { [CLEAN, DIRTY] } else { [DIRTY, CLEAN] };
@@ -121,16 +118,6 @@ impl PagePolicy for Casa {
         self.push(frame, fault.op == Op::Write);
         if !fault.is_ahead() {
             self.run = Run { frame, tau_of_write: self.tau };
-        }
-    }
-
-    fn loaded_clean<F: Frames>(&mut self, frame: Frame, frames: &F) {
-        self.written_back(frame, frames);
-    }
-
-    fn made_dirty<F: Frames>(&mut self, frame: Frame, _: &F) {
-        if self.lists.list_of(frame) == Some(CLEAN) {
-            self.lists.place(DIRTY, frame, self.lists.key(frame));
         }
     }
 
@@ -159,6 +146,20 @@ impl PagePolicy for Casa {
     fn check_invariants<F: Frames>(&self, _: &F) {
         self.lists.check_invariants();
         assert!((0.0..=self.frames).contains(&self.tau), "tau is out of range");
+    }
+}
+
+impl Capabilities for Casa {
+    const TAKES_MORE_PAGES: bool = true;
+
+    fn loaded_clean<F: Frames>(&mut self, frame: Frame, frames: &F) {
+        self.written_back(frame, frames);
+    }
+
+    fn made_dirty<F: Frames>(&mut self, frame: Frame, _: &F) {
+        if self.lists.list_of(frame) == Some(CLEAN) {
+            self.lists.place(DIRTY, frame, self.lists.key(frame));
+        }
     }
 }
 

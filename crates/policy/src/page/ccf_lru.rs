@@ -27,7 +27,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{AccessDriven, Fault, Inspector, PagePolicy};
+use super::{AccessDriven, Capabilities, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::TwoLists;
@@ -93,8 +93,6 @@ impl CcfLru {
 }
 
 impl PagePolicy for CcfLru {
-    const TAKES_MORE_PAGES: bool = true;
-
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let unpinned =
             |lists: &TwoLists| lists.iter(COLD_CLEAN).find(|&frame| !frames.is_pinned(frame));
@@ -128,6 +126,10 @@ impl PagePolicy for CcfLru {
         let is_cold = |frame: Frame| self.cold[frame.index()];
         assert!(self.lists.iter(COLD_CLEAN).all(is_cold), "a hot page is among the cold ones");
     }
+}
+
+impl Capabilities for CcfLru {
+    const TAKES_MORE_PAGES: bool = true;
 }
 
 impl AccessDriven for CcfLru {

@@ -34,7 +34,7 @@
 use core::ops::Range;
 
 use super::cflru::{WINDOW_PARAMETERS, window_pages};
-use super::{BitDriven, Fault, Inspector, PagePolicy};
+use super::{BitDriven, Capabilities, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{FrameRing, LinkedRing, next_position};
@@ -359,8 +359,6 @@ impl Cfclock {
 }
 
 impl PagePolicy for Cfclock {
-    const TAKES_MORE_PAGES: bool = true;
-
     #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         if let Order::InPlace(in_place) = &self.order
@@ -426,6 +424,11 @@ impl PagePolicy for Cfclock {
             Order::Linked(linked) => linked.check_invariants(frames),
         }
     }
+}
+
+impl Capabilities for Cfclock {
+    const MINDS_LAST_WRITE_BACK: bool = false;
+    const TAKES_MORE_PAGES: bool = true;
 }
 
 impl BitDriven for Cfclock {

@@ -34,7 +34,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
-use super::{AccessDriven, Fault, Inspector, PagePolicy, first_unpinned};
+use super::{AccessDriven, Capabilities, Fault, Inspector, PagePolicy, first_unpinned};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{FrameList, Links, SlotHeap};
@@ -252,9 +252,6 @@ fn between<F: Frames>(one: Frame, other: Frame, frames: &F) -> u64 {
 }
 
 impl PagePolicy for Cfdc {
-    const PAGE_NUMBERS_MATTER: bool = true;
-    const MINDS_LAST_WRITE_BACK: bool = true;
-
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let victim = first_unpinned(&self.clean, &self.links, frames)
             .or_else(|| self.clustered_victim(frames))
@@ -266,13 +263,6 @@ impl PagePolicy for Cfdc {
 
     fn loaded<F: Frames>(&mut self, _: Fault, frame: Frame, frames: &mut F) {
         self.push_working(frame, frames);
-    }
-
-    fn made_dirty<F: Frames>(&mut self, frame: Frame, frames: &F) {
-        if self.places[frame.index()] == Place::Clean {
-            self.take(frame, frames);
-            self.join_cluster(frame, frames);
-        }
     }
 
     fn written_back<F: Frames>(&mut self, frame: Frame, frames: &F) {
@@ -321,6 +311,17 @@ impl PagePolicy for Cfdc {
         let clusters = self.cluster_of.iter().filter(|&&slot| slot != NONE).count();
         assert_eq!(clusters, self.order.iter().count(), "a cluster without a priority");
         assert_eq!(clusters + self.unused.len(), self.clusters.len(), "clusters are lost");
+    }
+}
+
+impl Capabilities for Cfdc {
+    const PAGE_NUMBERS_MATTER: bool = true;
+
+    fn made_dirty<F: Frames>(&mut self, frame: Frame, frames: &F) {
+        if self.places[frame.index()] == Place::Clean {
+            self.take(frame, frames);
+            self.join_cluster(frame, frames);
+        }
     }
 }
 

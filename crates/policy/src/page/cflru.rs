@@ -23,7 +23,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::ace::LeavingOrder;
-use super::{AccessDriven, Fault, Inspector, PagePolicy, first_unpinned};
+use super::{AccessDriven, Capabilities, Fault, Inspector, PagePolicy, first_unpinned};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{FrameList, Links};
@@ -68,21 +68,12 @@ impl Cataloged for Cflru {
 }
 
 impl PagePolicy for Cflru {
-    const LOOKS_AHEAD: bool = true;
-    const CAN_PEEK: bool = true;
-    const TAKES_MORE_PAGES: bool = true;
-    const MINDS_LAST_WRITE_BACK: bool = true;
-
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.0.take_victim(frames)
     }
 
     fn loaded<F: Frames>(&mut self, _: Fault, frame: Frame, frames: &mut F) {
         self.0.push(frame, frames);
-    }
-
-    fn peek_victim<F: Frames>(&self, frames: &F) -> Option<Frame> {
-        self.0.peek_victim(frames)
     }
 
     fn dropped<F: Frames>(&mut self, frame: Frame, frames: &F) {
@@ -103,6 +94,16 @@ impl PagePolicy for Cflru {
 
     fn check_invariants<F: Frames>(&self, frames: &F) {
         self.0.check_invariants(frames);
+    }
+}
+
+impl Capabilities for Cflru {
+    const LOOKS_AHEAD: bool = true;
+    const CAN_PEEK: bool = true;
+    const TAKES_MORE_PAGES: bool = true;
+
+    fn peek_victim<F: Frames>(&self, frames: &F) -> Option<Frame> {
+        self.0.peek_victim(frames)
     }
 }
 

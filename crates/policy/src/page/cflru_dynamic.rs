@@ -32,7 +32,7 @@
 use core::num::NonZeroU64;
 
 use super::cflru::CleanFirstList;
-use super::{AccessDriven, Fault, Inspector, PagePolicy};
+use super::{AccessDriven, Capabilities, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::{Frame, Frames, Op, Ratio};
@@ -119,9 +119,6 @@ impl Cataloged for CflruDynamic {
 }
 
 impl PagePolicy for CflruDynamic {
-    const TAKES_MORE_PAGES: bool = true;
-    const MINDS_LAST_WRITE_BACK: bool = true;
-
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.list.take_victim(frames)
     }
@@ -141,6 +138,22 @@ impl PagePolicy for CflruDynamic {
         self.cost = self.cost.saturating_add(self.write_cost);
         self.list.became_clean(frame);
     }
+
+    fn inspect(&self, inspector: &mut dyn Inspector) {
+        self.list.inspect(inspector);
+    }
+
+    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
+        show("window_pages", self.list.window_pages().into());
+    }
+
+    fn check_invariants<F: Frames>(&self, frames: &F) {
+        self.list.check_invariants(frames);
+    }
+}
+
+impl Capabilities for CflruDynamic {
+    const TAKES_MORE_PAGES: bool = true;
 
     fn period(&self) -> Option<NonZeroU64> {
         Some(self.period)
@@ -164,18 +177,6 @@ impl PagePolicy for CflruDynamic {
             };
             self.list.set_window_pages(window, frames);
         }
-    }
-
-    fn inspect(&self, inspector: &mut dyn Inspector) {
-        self.list.inspect(inspector);
-    }
-
-    fn gauges(&self, show: &mut dyn FnMut(&'static str, f64)) {
-        show("window_pages", self.list.window_pages().into());
-    }
-
-    fn check_invariants<F: Frames>(&self, frames: &F) {
-        self.list.check_invariants(frames);
     }
 }
 

@@ -20,7 +20,7 @@
 //! flash based virtual memory systems. JCSE 8(3), 2014.
 
 use super::ace::{LeavingOrder, unreferenced_first};
-use super::{BitDriven, Fault, Inspector, PagePolicy};
+use super::{BitDriven, Capabilities, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{Ring, Turn};
@@ -55,8 +55,6 @@ impl Cataloged for Clock {
 }
 
 impl PagePolicy for Clock {
-    const TAKES_MORE_PAGES: bool = true;
-
     #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.ring.before_victim();
@@ -85,6 +83,10 @@ impl PagePolicy for Clock {
     fn check_invariants<F: Frames>(&self, _: &F) {
         self.ring.check_invariants();
     }
+}
+
+impl Capabilities for Clock {
+    const TAKES_MORE_PAGES: bool = true;
 }
 
 impl LeavingOrder for Clock {

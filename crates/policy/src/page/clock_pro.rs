@@ -53,7 +53,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{BitDriven, Fault, Inspector, PagePolicy, pages_of_share};
+use super::{BitDriven, Capabilities, Fault, Inspector, PagePolicy, pages_of_share};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Parameter, Settings};
 use crate::parts::{FrameList, GhostLists, Links, PageList};
@@ -205,14 +205,6 @@ impl ClockPro {
 }
 
 impl PagePolicy for ClockPro {
-    const TAKES_MORE_PAGES: bool = true;
-
-    fn take_more_pages(&mut self, pages: u32) {
-        self.clock_links.grow_to(PageId(pages - 1));
-        self.frame_of_page.resize(pages as usize, Frame::NONE);
-        self.in_test.take_more(pages);
-    }
-
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         loop {
             let Some(frame) = self.at_hand_cold(frames) else {
@@ -314,6 +306,16 @@ impl PagePolicy for ClockPro {
             "a listed page is not in the clock"
         );
         assert_eq!((hot, nonresident), (self.hot_pages, self.nonresident_pages), "the counts");
+    }
+}
+
+impl Capabilities for ClockPro {
+    const TAKES_MORE_PAGES: bool = true;
+
+    fn take_more_pages(&mut self, pages: u32) {
+        self.clock_links.grow_to(PageId(pages - 1));
+        self.frame_of_page.resize(pages as usize, Frame::NONE);
+        self.in_test.take_more(pages);
     }
 }
 

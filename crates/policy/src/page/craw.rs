@@ -38,7 +38,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{BitDriven, Fault, Inspector, PagePolicy};
+use super::{BitDriven, Capabilities, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{DesiredSizes, FrameQueue, GhostLists, has_ghosts};
@@ -393,8 +393,6 @@ impl Craw {
 }
 
 impl PagePolicy for Craw {
-    has_ghosts!();
-
     #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         loop {
@@ -470,6 +468,10 @@ impl PagePolicy for Craw {
         assert!(r <= self.frames && w1 + w2 <= self.frames, "an area has more pages than frames");
         self.sizes.check_invariants();
     }
+}
+
+impl Capabilities for Craw {
+    has_ghosts!();
 }
 
 impl BitDriven for Craw {

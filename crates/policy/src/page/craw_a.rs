@@ -19,7 +19,7 @@
 //! virtual memory systems. JCSE 8(3), 2014, section VI.A.
 
 use super::craw::{Craw, PARAMETERS};
-use super::{BitDriven, Fault, Inspector, PagePolicy};
+use super::{BitDriven, Capabilities, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
 use crate::{Frame, Frames, HitBits, Op, PageId};
@@ -43,18 +43,6 @@ impl Cataloged for CrawA {
 }
 
 impl PagePolicy for CrawA {
-    const TAKES_MORE_PAGES: bool = true;
-    const LOOKS_AHEAD: bool = true;
-
-    fn take_more_pages(&mut self, pages: u32) {
-        self.0.take_more_pages(pages);
-    }
-
-    #[inline(always)]
-    fn look_ahead(&self, page: PageId, fetch: impl Fn(&u32)) {
-        self.0.look_ahead(page, fetch);
-    }
-
     #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.0.choose_victim(frames)
@@ -83,6 +71,20 @@ impl PagePolicy for CrawA {
 
     fn check_invariants<F: Frames>(&self, frames: &F) {
         self.0.check_invariants(frames);
+    }
+}
+
+impl Capabilities for CrawA {
+    const TAKES_MORE_PAGES: bool = true;
+    const LOOKS_AHEAD: bool = true;
+
+    fn take_more_pages(&mut self, pages: u32) {
+        self.0.take_more_pages(pages);
+    }
+
+    #[inline(always)]
+    fn look_ahead(&self, page: PageId, fetch: impl Fn(&u32)) {
+        self.0.look_ahead(page, fetch);
     }
 }
 

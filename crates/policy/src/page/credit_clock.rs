@@ -44,7 +44,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::ace::{LeavingOrder, unreferenced_first};
-use super::{BitDriven, Fault, Inspector, PagePolicy};
+use super::{BitDriven, Capabilities, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{FrameList, Links};
@@ -164,8 +164,6 @@ impl CreditClock {
 }
 
 impl PagePolicy for CreditClock {
-    const TAKES_MORE_PAGES: bool = true;
-
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         loop {
             while self.lists[self.now].len() == 0 {
@@ -210,6 +208,10 @@ impl PagePolicy for CreditClock {
             assert!(self.level_of[frame.index()] <= highest, "a page's level");
         }
     }
+}
+
+impl Capabilities for CreditClock {
+    const TAKES_MORE_PAGES: bool = true;
 }
 
 impl LeavingOrder for CreditClock {

@@ -15,7 +15,7 @@
 //! **Reference.** L. A. Belady, R. A. Nelson, G. S. Shedler: An anomaly in space-time characteristics of
 //! certain programs running in a paging machine. Communications of the ACM 12(6), 1969.
 
-use super::{BitDriven, Fault, Inspector, PagePolicy};
+use super::{BitDriven, Capabilities, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
 use crate::parts::{Ring, Turn};
@@ -42,9 +42,6 @@ impl Cataloged for Fifo {
 }
 
 impl PagePolicy for Fifo {
-    const CAN_PEEK: bool = true;
-    const TAKES_MORE_PAGES: bool = true;
-
     #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.ring.before_victim();
@@ -52,10 +49,6 @@ impl PagePolicy for Fifo {
             Ring::InPlace(ring) => ring.take_first(|frame| !frames.is_pinned(frame)),
             Ring::Linked(ring) => ring.take_first(|frame| !frames.is_pinned(frame)),
         }
-    }
-
-    fn peek_victim<F: Frames>(&self, frames: &F) -> Option<Frame> {
-        self.ring.first(|frame| !frames.is_pinned(frame))
     }
 
     #[inline(always)]
@@ -73,6 +66,15 @@ impl PagePolicy for Fifo {
 
     fn check_invariants<F: Frames>(&self, _: &F) {
         self.ring.check_invariants();
+    }
+}
+
+impl Capabilities for Fifo {
+    const CAN_PEEK: bool = true;
+    const TAKES_MORE_PAGES: bool = true;
+
+    fn peek_victim<F: Frames>(&self, frames: &F) -> Option<Frame> {
+        self.ring.first(|frame| !frames.is_pinned(frame))
     }
 }
 

@@ -22,7 +22,7 @@
 //! **Reference.** A. V. Aho, P. J. Denning, J. D. Ullman: Principles of optimal page replacement. Journal of
 //! the ACM 18(1), 1971.
 
-use super::{AccessDriven, Fault, Inspector, PagePolicy};
+use super::{AccessDriven, Capabilities, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
 use crate::parts::CountList;
@@ -50,9 +50,6 @@ impl Cataloged for Lfu {
 }
 
 impl PagePolicy for Lfu {
-    const LOOKS_AHEAD: bool = true;
-    const TAKES_MORE_PAGES: bool = true;
-
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let victim = self.pages.iter().find(|&frame| !frames.is_pinned(frame));
         let victim = victim.expect("a frame is not pinned");
@@ -76,6 +73,11 @@ impl PagePolicy for Lfu {
     fn check_invariants<F: Frames>(&self, _: &F) {
         self.pages.check_invariants();
     }
+}
+
+impl Capabilities for Lfu {
+    const LOOKS_AHEAD: bool = true;
+    const TAKES_MORE_PAGES: bool = true;
 }
 
 impl AccessDriven for Lfu {

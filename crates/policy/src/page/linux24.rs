@@ -39,7 +39,9 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{BitDriven, Cause, Fault, Inspector, PagePolicy, Reclaim, first_unpinned};
+use super::{
+    BitDriven, Capabilities, Cause, Fault, Inspector, PagePolicy, Reclaim, first_unpinned,
+};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{FrameList, FrameSet, Links};
@@ -333,18 +335,9 @@ impl Linux24 {
 }
 
 impl PagePolicy for Linux24 {
-    const PAGE_NUMBERS_MATTER: bool = true;
-
-    const RECLAIMS_IN_BATCHES: bool = true;
-
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.begin_call();
         one_page(self, frames, Self::shrink)
-    }
-
-    fn reclaim<F: Frames>(&mut self, wanted: Reclaim<'_>, frames: &mut F) {
-        self.begin_call();
-        self.shrink(Call::new(self.batch, wanted), frames);
     }
 
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, frames: &mut F) {
@@ -362,11 +355,6 @@ impl PagePolicy for Linux24 {
 
     fn dropped<F: Frames>(&mut self, frame: Frame, frames: &F) {
         self.forget(frame, frames);
-    }
-
-    fn unmapped<F: Frames>(&mut self, frame: Frame, frames: &mut F) {
-        frames.clear_bits(frame);
-        self.unmap(frame, frames.page(frame));
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
@@ -406,6 +394,21 @@ impl PagePolicy for Linux24 {
             }
         }
         assert_eq!(mapped, self.mapped_pages, "the number of mapped pages");
+    }
+}
+
+impl Capabilities for Linux24 {
+    const PAGE_NUMBERS_MATTER: bool = true;
+    const RECLAIMS_IN_BATCHES: bool = true;
+
+    fn reclaim<F: Frames>(&mut self, wanted: Reclaim<'_>, frames: &mut F) {
+        self.begin_call();
+        self.shrink(Call::new(self.batch, wanted), frames);
+    }
+
+    fn unmapped<F: Frames>(&mut self, frame: Frame, frames: &mut F) {
+        frames.clear_bits(frame);
+        self.unmap(frame, frames.page(frame));
     }
 }
 

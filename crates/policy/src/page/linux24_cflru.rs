@@ -39,7 +39,7 @@
 use core::num::NonZeroU64;
 
 use super::linux24::{BATCH, Call, Linux24, one_page};
-use super::{BitDriven, Fault, Inspector, PagePolicy, Reclaim};
+use super::{BitDriven, Capabilities, Fault, Inspector, PagePolicy, Reclaim};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings, Value};
 use crate::{Frame, Frames, HitBits, Ratio};
@@ -211,19 +211,9 @@ impl Linux24Cflru {
 }
 
 impl PagePolicy for Linux24Cflru {
-    const PAGE_NUMBERS_MATTER: bool = true;
-    const MINDS_LAST_WRITE_BACK: bool = true;
-
-    const RECLAIMS_IN_BATCHES: bool = true;
-
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.kernel.begin_call();
         one_page(self, frames, Self::shrink)
-    }
-
-    fn reclaim<F: Frames>(&mut self, wanted: Reclaim<'_>, frames: &mut F) {
-        self.kernel.begin_call();
-        self.shrink(Call::new(self.kernel.batch(), wanted), frames);
     }
 
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, frames: &mut F) {
@@ -237,25 +227,8 @@ impl PagePolicy for Linux24Cflru {
         self.kernel.dropped(frame, frames);
     }
 
-    fn unmapped<F: Frames>(&mut self, frame: Frame, frames: &mut F) {
-        self.kernel.unmapped(frame, frames);
-    }
-
     fn written_back<F: Frames>(&mut self, _: Frame, _: &F) {
         self.pay(|controller| controller.write_cost);
-    }
-
-    fn period(&self) -> Option<NonZeroU64> {
-        match &self.share {
-            Share::Static(_) => None,
-            Share::Dynamic(controller) => Some(controller.period),
-        }
-    }
-
-    fn tick<F: Frames>(&mut self, _: &mut F) {
-        if let Share::Dynamic(controller) = &mut self.share {
-            controller.end_period();
-        }
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
@@ -270,6 +243,33 @@ impl PagePolicy for Linux24Cflru {
 
     fn check_invariants<F: Frames>(&self, frames: &F) {
         self.kernel.check_invariants(frames);
+    }
+}
+
+impl Capabilities for Linux24Cflru {
+    const PAGE_NUMBERS_MATTER: bool = true;
+    const RECLAIMS_IN_BATCHES: bool = true;
+
+    fn reclaim<F: Frames>(&mut self, wanted: Reclaim<'_>, frames: &mut F) {
+        self.kernel.begin_call();
+        self.shrink(Call::new(self.kernel.batch(), wanted), frames);
+    }
+
+    fn unmapped<F: Frames>(&mut self, frame: Frame, frames: &mut F) {
+        self.kernel.unmapped(frame, frames);
+    }
+
+    fn period(&self) -> Option<NonZeroU64> {
+        match &self.share {
+            Share::Static(_) => None,
+            Share::Dynamic(controller) => Some(controller.period),
+        }
+    }
+
+    fn tick<F: Frames>(&mut self, _: &mut F) {
+        if let Share::Dynamic(controller) = &mut self.share {
+            controller.end_period();
+        }
     }
 }
 

@@ -39,7 +39,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::linux24::{BATCH, Call, batch_of, one_page};
-use super::{BitDriven, Cause, Fault, Inspector, PageKind, PagePolicy, Reclaim, first_unpinned};
+use super::{
+    BitDriven, Capabilities, Cause, Fault, Inspector, PageKind, PagePolicy, Reclaim, first_unpinned,
+};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
 use crate::parts::{FrameList, Links};
@@ -211,19 +213,8 @@ impl LinuxLru {
 }
 
 impl PagePolicy for LinuxLru {
-    const TAKES_MORE_PAGES: bool = true;
-    const RECLAIMS_IN_BATCHES: bool = true;
-
-    fn take_more_pages(&mut self, pages: u32) {
-        self.evicted_at.resize(pages as usize, 0);
-    }
-
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         one_page(self, frames, Self::shrink)
-    }
-
-    fn reclaim<F: Frames>(&mut self, wanted: Reclaim<'_>, frames: &mut F) {
-        self.shrink(Call::new(self.batch, wanted), frames);
     }
 
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, frames: &mut F) {
@@ -243,10 +234,6 @@ impl PagePolicy for LinuxLru {
 
     fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
         self.unlink(frame);
-    }
-
-    fn unmapped<F: Frames>(&mut self, frame: Frame, frames: &mut F) {
-        frames.clear_bits(frame);
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
@@ -290,6 +277,23 @@ impl PagePolicy for LinuxLru {
                 assert!(list.iter(&self.links).all(belongs), "a page is in another list");
             }
         }
+    }
+}
+
+impl Capabilities for LinuxLru {
+    const TAKES_MORE_PAGES: bool = true;
+    const RECLAIMS_IN_BATCHES: bool = true;
+
+    fn take_more_pages(&mut self, pages: u32) {
+        self.evicted_at.resize(pages as usize, 0);
+    }
+
+    fn reclaim<F: Frames>(&mut self, wanted: Reclaim<'_>, frames: &mut F) {
+        self.shrink(Call::new(self.batch, wanted), frames);
+    }
+
+    fn unmapped<F: Frames>(&mut self, frame: Frame, frames: &mut F) {
+        frames.clear_bits(frame);
     }
 }
 

@@ -35,7 +35,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::linux24::{BATCH, Call, batch_of, one_page};
-use super::{BitDriven, Cause, Fault, Inspector, PagePolicy, Reclaim};
+use super::{BitDriven, Capabilities, Cause, Fault, Inspector, PagePolicy, Reclaim};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
 use crate::parts::{FrameList, Links, List};
@@ -169,15 +169,8 @@ impl LinuxMglru {
 }
 
 impl PagePolicy for LinuxMglru {
-    const RECLAIMS_IN_BATCHES: bool = true;
-    const TAKES_MORE_PAGES: bool = true;
-
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         one_page(self, frames, Self::shrink)
-    }
-
-    fn reclaim<F: Frames>(&mut self, wanted: Reclaim<'_>, frames: &mut F) {
-        self.shrink(Call::new(self.batch, wanted), frames);
     }
 
     fn loaded<F: Frames>(&mut self, fault: Fault, frame: Frame, frames: &mut F) {
@@ -191,10 +184,6 @@ impl PagePolicy for LinuxMglru {
 
     fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
         self.unlink(frame);
-    }
-
-    fn unmapped<F: Frames>(&mut self, frame: Frame, frames: &mut F) {
-        frames.clear_bits(frame);
     }
 
     fn inspect(&self, inspector: &mut dyn Inspector) {
@@ -226,6 +215,19 @@ impl PagePolicy for LinuxMglru {
             let belongs = |frame: Frame| usize::from(self.place_of[frame.index()]) == place;
             assert!(list.iter(&self.links).all(belongs), "a page is in another generation");
         }
+    }
+}
+
+impl Capabilities for LinuxMglru {
+    const RECLAIMS_IN_BATCHES: bool = true;
+    const TAKES_MORE_PAGES: bool = true;
+
+    fn reclaim<F: Frames>(&mut self, wanted: Reclaim<'_>, frames: &mut F) {
+        self.shrink(Call::new(self.batch, wanted), frames);
+    }
+
+    fn unmapped<F: Frames>(&mut self, frame: Frame, frames: &mut F) {
+        frames.clear_bits(frame);
     }
 }
 

@@ -36,7 +36,9 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{AccessDriven, Fault, Inspector, PagePolicy, first_unpinned, pages_of_share};
+use super::{
+    AccessDriven, Capabilities, Fault, Inspector, PagePolicy, first_unpinned, pages_of_share,
+};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Parameter, Settings};
 use crate::parts::{FrameList, Links, PageList};
@@ -216,14 +218,6 @@ impl Lirs {
 }
 
 impl PagePolicy for Lirs {
-    const TAKES_MORE_PAGES: bool = true;
-
-    fn take_more_pages(&mut self, pages: u32) {
-        self.stack_links.grow_to(PageId(pages - 1));
-        self.status.resize(pages as usize, Status::NotInStack);
-        self.frame_of_page.resize(pages as usize, Frame::NONE);
-    }
-
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.take_victim(frames, |_| false)
     }
@@ -272,6 +266,16 @@ impl PagePolicy for Lirs {
             let page = frames.page(frame).index();
             assert_eq!(self.frame_of_page[page], frame, "a LIR page's frame is wrong");
         }
+    }
+}
+
+impl Capabilities for Lirs {
+    const TAKES_MORE_PAGES: bool = true;
+
+    fn take_more_pages(&mut self, pages: u32) {
+        self.stack_links.grow_to(PageId(pages - 1));
+        self.status.resize(pages as usize, Status::NotInStack);
+        self.frame_of_page.resize(pages as usize, Frame::NONE);
     }
 }
 

@@ -30,7 +30,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::lirs::{HIR_SHARE, Lirs};
-use super::{AccessDriven, Fault, Inspector, PagePolicy};
+use super::{AccessDriven, Capabilities, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::{Frame, Frames, Op};
@@ -76,12 +76,6 @@ fn cools<F: Frames>(cold: &mut [bool], frames: &F, frame: Frame) -> bool {
 }
 
 impl PagePolicy for LirsWsr {
-    const TAKES_MORE_PAGES: bool = true;
-
-    fn take_more_pages(&mut self, pages: u32) {
-        self.lirs.take_more_pages(pages);
-    }
-
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let LirsWsr { lirs, cold, .. } = self;
         lirs.take_victim(frames, |frame| cools(cold, frames, frame))
@@ -108,6 +102,14 @@ impl PagePolicy for LirsWsr {
 
     fn check_invariants<F: Frames>(&self, frames: &F) {
         self.lirs.check_invariants(frames);
+    }
+}
+
+impl Capabilities for LirsWsr {
+    const TAKES_MORE_PAGES: bool = true;
+
+    fn take_more_pages(&mut self, pages: u32) {
+        self.lirs.take_more_pages(pages);
     }
 }
 

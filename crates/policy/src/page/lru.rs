@@ -16,7 +16,7 @@
 //! hierarchies. IBM Systems Journal 9(2), 1970.
 
 use super::ace::LeavingOrder;
-use super::{AccessDriven, Fault, Inspector, PagePolicy, first_unpinned};
+use super::{AccessDriven, Capabilities, Fault, Inspector, PagePolicy, first_unpinned};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
 use crate::parts::{FrameList, Links};
@@ -44,10 +44,6 @@ impl Cataloged for Lru {
 }
 
 impl PagePolicy for Lru {
-    const LOOKS_AHEAD: bool = true;
-    const CAN_PEEK: bool = true;
-    const TAKES_MORE_PAGES: bool = true;
-
     #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let mut frame = self.list.head();
@@ -63,10 +59,6 @@ impl PagePolicy for Lru {
         self.list.push_tail(&mut self.links, frame);
     }
 
-    fn peek_victim<F: Frames>(&self, frames: &F) -> Option<Frame> {
-        first_unpinned(&self.list, &self.links, frames)
-    }
-
     fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
         self.list.remove(&mut self.links, frame);
     }
@@ -77,6 +69,16 @@ impl PagePolicy for Lru {
 
     fn check_invariants<F: Frames>(&self, _: &F) {
         self.list.check_invariants(&self.links);
+    }
+}
+
+impl Capabilities for Lru {
+    const LOOKS_AHEAD: bool = true;
+    const CAN_PEEK: bool = true;
+    const TAKES_MORE_PAGES: bool = true;
+
+    fn peek_victim<F: Frames>(&self, frames: &F) -> Option<Frame> {
+        first_unpinned(&self.list, &self.links, frames)
     }
 }
 

@@ -21,7 +21,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::ace::LeavingOrder;
-use super::{AccessDriven, Fault, Inspector, PagePolicy};
+use super::{AccessDriven, Capabilities, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
 use crate::parts::{FrameList, Links};
@@ -54,8 +54,6 @@ impl Cataloged for LruWsr {
 }
 
 impl PagePolicy for LruWsr {
-    const TAKES_MORE_PAGES: bool = true;
-
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let mut frame = self.list.head();
         loop {
@@ -90,6 +88,10 @@ impl PagePolicy for LruWsr {
     fn check_invariants<F: Frames>(&self, _: &F) {
         self.list.check_invariants(&self.links);
     }
+}
+
+impl Capabilities for LruWsr {
+    const TAKES_MORE_PAGES: bool = true;
 }
 
 impl LeavingOrder for LruWsr {

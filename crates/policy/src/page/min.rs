@@ -19,7 +19,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{AccessDriven, Fault, Inspector, Offline, PagePolicy};
+use super::{AccessDriven, Capabilities, Fault, Inspector, Offline, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
 use crate::{Frame, Frames, Op};
@@ -120,11 +120,6 @@ impl Min {
 }
 
 impl PagePolicy for Min {
-    const PAGE_NUMBERS_MATTER: bool = true;
-    const MINDS_LAST_WRITE_BACK: bool = true;
-
-    const CAN_PEEK: bool = true;
-
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let mut passed_over = Vec::new();
         let victim = loop {
@@ -145,23 +140,8 @@ impl PagePolicy for Min {
         self.push(frame);
     }
 
-    fn peek_victim<F: Frames>(&self, frames: &F) -> Option<Frame> {
-        let unpinned = |&&frame: &&Frame| !frames.is_pinned(frame);
-        if let Some(top) = self.heap.first().filter(unpinned) {
-            return Some(*top);
-        }
-        self.heap.iter().filter(unpinned).copied().max_by_key(|frame| self.key[frame.index()])
-    }
-
     fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
         self.remove(self.position[frame.index()] as usize);
-    }
-
-    fn made_dirty<F: Frames>(&mut self, frame: Frame, _: &F) {
-        if self.key[frame.index()] & NEVER != 0 {
-            self.key[frame.index()] &= !CLEAN;
-            self.sift(self.position[frame.index()] as usize);
-        }
     }
 
     fn written_back<F: Frames>(&mut self, frame: Frame, _: &F) {
@@ -181,6 +161,26 @@ impl PagePolicy for Min {
             assert_eq!(self.position[frame.index()] as usize, position, "a frame's heap position");
             let parent = self.heap[position.saturating_sub(1) / 2];
             assert!(self.key[parent.index()] >= self.key[frame.index()], "the heap's order");
+        }
+    }
+}
+
+impl Capabilities for Min {
+    const PAGE_NUMBERS_MATTER: bool = true;
+    const CAN_PEEK: bool = true;
+
+    fn peek_victim<F: Frames>(&self, frames: &F) -> Option<Frame> {
+        let unpinned = |&&frame: &&Frame| !frames.is_pinned(frame);
+        if let Some(top) = self.heap.first().filter(unpinned) {
+            return Some(*top);
+        }
+        self.heap.iter().filter(unpinned).copied().max_by_key(|frame| self.key[frame.index()])
+    }
+
+    fn made_dirty<F: Frames>(&mut self, frame: Frame, _: &F) {
+        if self.key[frame.index()] & NEVER != 0 {
+            self.key[frame.index()] &= !CLEAN;
+            self.sift(self.position[frame.index()] as usize);
         }
     }
 }

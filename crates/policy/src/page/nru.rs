@@ -27,7 +27,7 @@ use core::num::NonZeroU64;
 
 use alloc::vec::Vec;
 
-use super::{BitDriven, Fault, Inspector, PagePolicy};
+use super::{BitDriven, Capabilities, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{Circle, FrameRing, FrameSet, frames_from};
@@ -286,9 +286,6 @@ impl Nru {
 }
 
 impl PagePolicy for Nru {
-    const LOOKS_AHEAD: bool = true;
-    const TAKES_MORE_PAGES: bool = true;
-
     #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         if let Order::InPlace(in_place) = &self.order
@@ -337,16 +334,6 @@ impl PagePolicy for Nru {
         }
     }
 
-    fn loaded_clean<F: Frames>(&mut self, frame: Frame, frames: &F) {
-        self.written_back(frame, frames);
-    }
-
-    fn made_dirty<F: Frames>(&mut self, frame: Frame, _: &F) {
-        if let Order::InPlace(in_place) = &mut self.order {
-            in_place.unreferenced_dirty.insert(frame);
-        }
-    }
-
     fn written_back<F: Frames>(&mut self, frame: Frame, frames: &F) {
         match &mut self.order {
             Order::InPlace(in_place) => in_place.written_back(frame),
@@ -354,30 +341,6 @@ impl PagePolicy for Nru {
                 linked.circle.set_weight(frame, weight(frame, frames));
             }
             Order::Linked(_) => {}
-        }
-    }
-
-    fn period(&self) -> Option<NonZeroU64> {
-        self.period
-    }
-
-    fn tick<F: Frames>(&mut self, frames: &mut F) {
-        match &mut self.order {
-            Order::InPlace(in_place) => {
-                for frame in in_place.ring.iter() {
-                    frames.clear_bits(frame);
-                    in_place.set_unreferenced(frame, frames.is_dirty(frame));
-                }
-            }
-            Order::Linked(linked) => {
-                let mut all = core::mem::take(&mut linked.passed);
-                all.extend(linked.circle.iter());
-                for frame in all.drain(..) {
-                    frames.clear_bits(frame);
-                    linked.circle.set_weight(frame, weight(frame, frames));
-                }
-                linked.passed = all;
-            }
         }
     }
 
@@ -404,6 +367,46 @@ impl PagePolicy for Nru {
                 circle.check_invariants(|frame| circle.weight(frame));
                 let too_light = |frame| circle.weight(frame) < weight(frame, frames);
                 assert!(!circle.iter().any(too_light), "a page weighs too little");
+            }
+        }
+    }
+}
+
+impl Capabilities for Nru {
+    const MINDS_LAST_WRITE_BACK: bool = false;
+    const LOOKS_AHEAD: bool = true;
+    const TAKES_MORE_PAGES: bool = true;
+
+    fn loaded_clean<F: Frames>(&mut self, frame: Frame, frames: &F) {
+        self.written_back(frame, frames);
+    }
+
+    fn made_dirty<F: Frames>(&mut self, frame: Frame, _: &F) {
+        if let Order::InPlace(in_place) = &mut self.order {
+            in_place.unreferenced_dirty.insert(frame);
+        }
+    }
+
+    fn period(&self) -> Option<NonZeroU64> {
+        self.period
+    }
+
+    fn tick<F: Frames>(&mut self, frames: &mut F) {
+        match &mut self.order {
+            Order::InPlace(in_place) => {
+                for frame in in_place.ring.iter() {
+                    frames.clear_bits(frame);
+                    in_place.set_unreferenced(frame, frames.is_dirty(frame));
+                }
+            }
+            Order::Linked(linked) => {
+                let mut all = core::mem::take(&mut linked.passed);
+                all.extend(linked.circle.iter());
+                for frame in all.drain(..) {
+                    frames.clear_bits(frame);
+                    linked.circle.set_weight(frame, weight(frame, frames));
+                }
+                linked.passed = all;
             }
         }
     }

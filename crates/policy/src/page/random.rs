@@ -23,7 +23,7 @@
 //! Journal 5(2), 1966. G. L. Steele, D. Lea, C. H. Flood: Fast splittable pseudorandom number generators.
 //! OOPSLA 2014.
 
-use super::{BitDriven, Fault, Inspector, PagePolicy};
+use super::{BitDriven, Capabilities, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{FrameSet, SplitMix64, frames_from};
@@ -63,8 +63,6 @@ impl Cataloged for Random {
 }
 
 impl PagePolicy for Random {
-    const TAKES_MORE_PAGES: bool = true;
-
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let number = self.numbers.next() >> 32;
         let position = ((number * u64::from(self.frames)) >> 32) as u32;
@@ -87,6 +85,10 @@ impl PagePolicy for Random {
         let held = frames_from(0, self.frames).filter(|&frame| self.held.contains(frame));
         inspector.list("frames", &mut { held });
     }
+}
+
+impl Capabilities for Random {
+    const TAKES_MORE_PAGES: bool = true;
 }
 
 impl BitDriven for Random {

@@ -43,7 +43,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{AccessDriven, Fault, Inspector, PagePolicy, pages_of_share};
+use super::{AccessDriven, Capabilities, Fault, Inspector, PagePolicy, pages_of_share};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{FrameQueue, GhostLists, has_ghosts};
@@ -145,8 +145,6 @@ impl S3Fifo {
 }
 
 impl PagePolicy for S3Fifo {
-    has_ghosts!();
-
     #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         self.any_page_left = true;
@@ -205,6 +203,10 @@ impl PagePolicy for S3Fifo {
             assert!(self.frequency[frame.index()] <= HIGHEST_FREQUENCY, "a frequency is too high");
         }
     }
+}
+
+impl Capabilities for S3Fifo {
+    has_ghosts!();
 }
 
 impl AccessDriven for S3Fifo {

@@ -21,7 +21,7 @@
 //! **Reference.** Y. Zhang, J. Yang, Y. Yue, Y. Vigfusson, K. V. Rashmi: SIEVE is simpler than LRU: an
 //! efficient turn-key eviction algorithm for web caches. NSDI 2024.
 
-use super::{BitDriven, Fault, Inspector, PagePolicy};
+use super::{BitDriven, Capabilities, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::Settings;
 use crate::parts::{FrameList, Links};
@@ -54,8 +54,6 @@ impl Cataloged for Sieve {
 }
 
 impl PagePolicy for Sieve {
-    const TAKES_MORE_PAGES: bool = true;
-
     #[inline(always)]
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let mut frame = self.hand;
@@ -99,6 +97,10 @@ impl PagePolicy for Sieve {
         let at_hand = self.oldest_to_newest.iter(&self.links).any(|frame| frame == self.hand);
         assert!(at_hand || self.hand == Frame::NONE, "the hand points to a page that has left");
     }
+}
+
+impl Capabilities for Sieve {
+    const TAKES_MORE_PAGES: bool = true;
 }
 
 impl BitDriven for Sieve {

@@ -53,7 +53,9 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{AccessDriven, Fault, Inspector, PagePolicy, first_unpinned, pages_of_share};
+use super::{
+    AccessDriven, Capabilities, Fault, Inspector, PagePolicy, first_unpinned, pages_of_share,
+};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{FrameList, FrequencySketch, Links};
@@ -156,8 +158,6 @@ impl WTinyLfu {
 }
 
 impl PagePolicy for WTinyLfu {
-    const PAGE_NUMBERS_MATTER: bool = true;
-
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let candidate = self.least_recent(Segment::Window, frames);
         let rival = self.least_recent(Segment::Probation, frames);
@@ -207,6 +207,10 @@ impl PagePolicy for WTinyLfu {
         assert!(protected <= self.protected_pages, "too many pages are protected");
         self.sketch.check_invariants();
     }
+}
+
+impl Capabilities for WTinyLfu {
+    const PAGE_NUMBERS_MATTER: bool = true;
 }
 
 impl AccessDriven for WTinyLfu {

@@ -22,7 +22,7 @@
 //! **Reference.** N. Beckmann, P. B. Gibbons, B. Haeupler, C. McGuffey: Writeback-aware caching. APOCS 2020;
 //! announced at SPAA 2019.
 
-use super::{AccessDriven, Fault, Inspector, PagePolicy};
+use super::{AccessDriven, Capabilities, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Parameter, Settings};
 use crate::parts::KeyedLists;
@@ -89,9 +89,6 @@ impl WaLandlord {
 }
 
 impl PagePolicy for WaLandlord {
-    const TAKES_MORE_PAGES: bool = true;
-    const MINDS_LAST_WRITE_BACK: bool = true;
-
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         let heads = [CLEAN, DIRTY].map(|list| self.lists.first_unpinned(list, frames));
         let poorest = heads.into_iter().flatten().min_by_key(|&frame| self.lists.key(frame));
@@ -113,17 +110,6 @@ impl PagePolicy for WaLandlord {
         }
     }
 
-    fn loaded_clean<F: Frames>(&mut self, frame: Frame, frames: &F) {
-        self.written_back(frame, frames);
-    }
-
-    /// The page keeps its credit.
-    fn made_dirty<F: Frames>(&mut self, frame: Frame, _: &F) {
-        if self.lists.list_of(frame) == Some(CLEAN) {
-            self.lists.place(DIRTY, frame, self.lists.key(frame));
-        }
-    }
-
     fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
         self.lists.remove(frame);
     }
@@ -138,6 +124,21 @@ impl PagePolicy for WaLandlord {
 
     fn check_invariants<F: Frames>(&self, _: &F) {
         self.lists.check_invariants();
+    }
+}
+
+impl Capabilities for WaLandlord {
+    const TAKES_MORE_PAGES: bool = true;
+
+    fn loaded_clean<F: Frames>(&mut self, frame: Frame, frames: &F) {
+        self.written_back(frame, frames);
+    }
+
+    /// The page keeps its credit.
+    fn made_dirty<F: Frames>(&mut self, frame: Frame, _: &F) {
+        if self.lists.list_of(frame) == Some(CLEAN) {
+            self.lists.place(DIRTY, frame, self.lists.key(frame));
+        }
     }
 }
 

@@ -25,7 +25,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{BitDriven, Fault, Inspector, PagePolicy};
+use super::{BitDriven, Capabilities, Fault, Inspector, PagePolicy};
 use crate::catalog::{Cataloged, Description, Size};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{FrameList, Links};
@@ -66,8 +66,6 @@ impl Cataloged for WeightedClock {
 }
 
 impl PagePolicy for WeightedClock {
-    const TAKES_MORE_PAGES: bool = true;
-
     fn choose_victim<F: Frames>(&mut self, frames: &mut F) -> Frame {
         loop {
             let frame = self.from_hand.head();
@@ -104,6 +102,10 @@ impl PagePolicy for WeightedClock {
     fn check_invariants<F: Frames>(&self, _: &F) {
         self.from_hand.check_invariants(&self.links);
     }
+}
+
+impl Capabilities for WeightedClock {
+    const TAKES_MORE_PAGES: bool = true;
 }
 
 impl BitDriven for WeightedClock {

@@ -4,10 +4,11 @@ mod feed;
 mod rendering;
 
 use clockhand_policy::catalog::{PolicySpec, Size, Visitor};
+use clockhand_policy::memory::fast::{FastMemory, Replaced};
 use clockhand_policy::page::{
     AccessDriven, BitDriven, Cause, Fault, Offline, PageKind, PagePolicy,
 };
-use clockhand_policy::{AllPinned, Frame, Frames, Memory, Op, PageId, Ratio, Replaced, Step};
+use clockhand_policy::{AllPinned, Frame, Frames, Memory, Op, PageId, Ratio, Step};
 use serde_json::{Map, Value};
 
 use feed::{ByAccess, ByBits, Feed, WithFuture};

@@ -1,6 +1,7 @@
 //! Admission: which blocks that were not in the cache may enter it. It comes before the memory and its policy, which
 //! never learn of a refused block.
 
+use clockhand_policy::memory::fast::FastMemory;
 use clockhand_policy::page::PagePolicy;
 use clockhand_policy::{Frames, Memory, Op, PageId};
 

@@ -10,6 +10,7 @@ mod clock;
 mod feed;
 mod watch;
 
+use clockhand_policy::memory::fast::FastMemory;
 use clockhand_policy::page::{Cause, Fault, PageKind, PagePolicy};
 use clockhand_policy::{Frame, Frames, Memory, PageId, Step};
 use clockhand_trace::{EventView, Reference};

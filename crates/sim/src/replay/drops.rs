@@ -1,6 +1,7 @@
 //! Pages that leave between two records because their content ends.
 
 use clockhand_policy::PageId;
+use clockhand_policy::memory::fast::FastMemory;
 use clockhand_policy::page::PagePolicy;
 use clockhand_trace::Drop;
 

@@ -1,5 +1,6 @@
 //! How policies learn of references: by bits, by accesses, one by one, or with the future.
 
+use clockhand_policy::memory::fast::{FastMemory, Hits, Run};
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline, PagePolicy};
 use clockhand_policy::{Frame, Memory, Op};
 use clockhand_trace::{Record, RunLengths};
@@ -102,12 +103,12 @@ impl<P: BitDriven> Feed<P> for ByExactBits {
 
     #[inline(always)]
     fn hit(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
-        memory.hit(record.flags(), frame);
+        memory.hit_run(Run::of_flags(record.flags()), frame);
     }
 
     #[inline]
     fn rest(&mut self, memory: &mut Memory<P>, record: Record, frame: Frame) {
-        memory.hit_rest(record.flags(), frame);
+        memory.hit_rest(Run::of_flags(record.flags()), frame);
     }
 }
 

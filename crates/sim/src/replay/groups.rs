@@ -5,6 +5,7 @@
 //! record asks memory again, since those before it may have changed it.
 
 use clockhand_policy::PageId;
+use clockhand_policy::memory::fast::FastMemory;
 use clockhand_policy::page::PagePolicy;
 use clockhand_trace::Record;
 

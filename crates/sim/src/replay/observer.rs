@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU64;
 
+use clockhand_policy::memory::fast::FastMemory;
 use clockhand_policy::page::PagePolicy;
 use clockhand_policy::{Frame, Memory, PageId, Step};
 use clockhand_trace::Op;

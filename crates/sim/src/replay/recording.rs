@@ -1,5 +1,6 @@
 //! What a replay notes of each reference.
 
+use clockhand_policy::memory::fast::FastMemory;
 use clockhand_policy::page::{Inspector, PagePolicy};
 use clockhand_policy::{Frame, FrameTable, Frames, Memory, PageId};
 use serde::Serialize;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use clockhand_policy::memory::fast::FastMemory;
 use clockhand_policy::page::{Fault, Inspector, PagePolicy};
 use clockhand_policy::tier::{
     Countdown, Entry, Movements, Served, Tier, TierInspector, TierPolicy, Tiers,

@@ -6,6 +6,7 @@
 mod counts;
 mod promotions;
 
+use clockhand_policy::memory::fast::FastMemory;
 use clockhand_policy::page::{Fault, PagePolicy};
 use clockhand_policy::{Frame, Frames, Memory, PageId, Step};
 use clockhand_trace::Record;

@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 
 use clockhand_policy::catalog::{ResolvedPolicy, Size, Visitor};
+use clockhand_policy::memory::fast::FastMemory;
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline, PagePolicy};
 use clockhand_policy::{Frame, Memory};
 use clockhand_trace::{PageView, Record, RunLengths};

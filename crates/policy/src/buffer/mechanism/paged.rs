@@ -10,6 +10,7 @@ use crate::buffer::{
     Request, Served, Source, Step, StepPage, WriteBuffer,
 };
 use crate::catalog::{self, Size};
+use crate::memory::fast::FastMemory;
 use crate::page::{AccessDriven, BitDriven, Fault, Inspector, PagePolicy};
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{AddressMap, FrameList, Links};
@@ -55,7 +56,7 @@ pub(crate) enum ByBits {}
 impl<P: BitDriven> Hits<P> for ByBits {
     #[inline]
     fn hit(memory: &mut Memory<P>, op: Op, frame: Frame) {
-        memory.hit(usize::from(op == Op::Write), frame);
+        memory.hit(op, frame);
     }
 }
 

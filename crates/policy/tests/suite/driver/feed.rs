@@ -1,5 +1,6 @@
 //! How policies learn of references: by bits, by calls, or with what comes later.
 
+use clockhand_policy::memory::fast::{FastMemory, Hits, Run};
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
 use clockhand_policy::{Frame, Memory, Op};
 
@@ -32,11 +33,11 @@ pub(super) struct WithFuture {
     pub(super) next: Vec<Option<u32>>,
 }
 
-/// A run as [`Memory::hit`] takes it.
-fn run_flags(ops: &[Op]) -> usize {
-    usize::from(ops[0] == Op::Write)
+fn run_of(ops: &[Op]) -> Run {
+    let flags = usize::from(ops[0] == Op::Write)
         | usize::from(ops[1..].contains(&Op::Read)) << 1
-        | usize::from(ops[1..].contains(&Op::Write)) << 2
+        | usize::from(ops[1..].contains(&Op::Write)) << 2;
+    Run::of_flags(flags)
 }
 
 /// A run as one access.
@@ -51,7 +52,9 @@ impl<P: BitDriven> Feed<P> for ByBits {
 
     fn hit(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame) {
         match self.0 {
-            Bits::Exact => memory.hit(run_flags(ops), frame),
+            // A single reference as an embedder tells it, which must be the same.
+            Bits::Exact if ops.len() == 1 => memory.hit(ops[0], frame),
+            Bits::Exact => memory.hit_run(run_of(ops), frame),
             Bits::Mapped => {
                 memory.hit_mapped(ops[0], frame);
                 if ops[1..].contains(&Op::Write) {
@@ -64,7 +67,7 @@ impl<P: BitDriven> Feed<P> for ByBits {
 
     fn faulted(&mut self, memory: &mut Memory<P>, ops: &[Op], frame: Frame) {
         match self.0 {
-            Bits::Exact => memory.hit_rest(run_flags(ops), frame),
+            Bits::Exact => memory.hit_rest(run_of(ops), frame),
             Bits::Mapped => self.hit(memory, ops, frame),
             Bits::Sensed => {
                 memory.hit_mapped(ops[0], frame);

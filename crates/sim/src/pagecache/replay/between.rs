@@ -1,5 +1,6 @@
 //! Events between references: syncs, the flusher, and pages that leave or are unmapped.
 
+use clockhand_policy::memory::fast::FastMemory;
 use clockhand_policy::page::{PageKind, PagePolicy};
 use clockhand_policy::{Frame, Frames, PageId};
 use clockhand_trace::{Mark, MarkKind};

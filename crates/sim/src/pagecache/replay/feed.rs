@@ -1,5 +1,6 @@
 //! How each kind of policy learns of references.
 
+use clockhand_policy::memory::fast::{FastMemory, Hits};
 use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
 use clockhand_policy::{Frame, Memory, Op};
 use clockhand_trace::Reference;
@@ -34,7 +35,7 @@ impl<P: BitDriven> Feed<P> for ByBits {
         if reference.is_call() {
             memory.call(op(reference), frame);
         } else {
-            memory.hit(usize::from(reference.is_write()), frame);
+            memory.hit(op(reference), frame);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Replays a text of events and keeps, of each event, what happened and the state after it.
 
 use clockhand_policy::catalog::PolicySpec;
+use clockhand_policy::memory::fast::FastMemory;
 use clockhand_policy::page::{Inspector, PagePolicy};
 use clockhand_policy::{Frame, Frames, Memory, PageId, Ratio};
 use clockhand_trace::{EventView, EventViewBuilder, OpenOptions, Reader, TraceReader};

@@ -1,5 +1,6 @@
 //! Regions of pages that become huge pages, and pages again.
 
+use clockhand_policy::memory::fast::FastMemory;
 use clockhand_policy::page::PagePolicy;
 use clockhand_policy::{Frame, PageId};
 

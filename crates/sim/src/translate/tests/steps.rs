@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use clockhand_policy::catalog::{PolicySpec, Size, Visitor};
+use clockhand_policy::memory::fast::FastMemory;
 use clockhand_policy::page::{AccessDriven, BitDriven, Inspector, Offline, PagePolicy};
 use clockhand_policy::{Frame, Frames, Memory, PageId, Ratio};
 use clockhand_trace::{Folding, Op, PageView, PageViewBuilder, Record, Request};
