@@ -7,10 +7,9 @@ from typing import ClassVar
 import polars as pl
 
 from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
-from clockhand.report.html import Figure, Part, payload, study_page
+from clockhand.report.html import Figure, Part, study_page
 from clockhand.report.reported import Reported
 from clockhand.report.table import plain_table
-from clockhand.study.facts import printable
 from clockhand.study.records import Record
 
 WORDS = {
@@ -91,13 +90,12 @@ class Comparison(Reported):
         overline, title, sentences, text = self._about()
         part = Part(self.slug, self.part_title, rows=[("", figures)], records=[], text=text)
         table = plain_table(self._tabled(), {})
-        return study_page().render(
+        return study_page(
             overline=overline,
             title=title,
             sentences=sentences,
             parts=[part],
             leading=[],
-            facts=printable(self.facts),
+            facts=self.facts,
             table=table,
-            payload=payload([part], {"rows-heading": table}),
         )

@@ -1,6 +1,7 @@
 """Figures over the seconds of a run, bars per contender, and the page that has them."""
 
-from collections.abc import Callable, Iterable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -215,6 +216,26 @@ def _figure(
         )
     described = figure.properties(description=f"{panel.title}. {panel.caption}")
     return as_spec(described, canvas, panel_records(panel, identity))
+
+
+def rates(rows: Sequence[Record], names: Mapping[str, str], unit: int = 1) -> list[dict[str, Any]]:
+    """Return changes per second between samples, each at the later one's time.
+
+    Args:
+        rows: The samples, in the order of ``seconds``.
+        names: What figures call counts, by their columns.
+        unit: How many of what is counted are one.
+    """
+    return [
+        {
+            "series": series,
+            "x": after["seconds"],
+            "y": (after[name] - before[name]) / unit / (after["seconds"] - before["seconds"]),
+        }
+        for before, after in itertools.pairwise(rows)
+        if after["seconds"] > before["seconds"]
+        for name, series in names.items()
+    ]
 
 
 Draw = Callable[[Panel, str, Canvas], Spec]

@@ -25,9 +25,10 @@ from clockhand.report.spread import RANGE_HEIGHT, RANGE_WIDTH
 from clockhand.report.table import Table
 from clockhand.report.words import LARGEST_TITLE, number_text, reads_text, unique
 from clockhand.study.drawing import converter
-from clockhand.study.facts import synthetic_mark
+from clockhand.study.facts import printable, synthetic_mark
 from clockhand.study.files import cache_folder, publish
 from clockhand.study.ownership import is_own, take_from_others
+from clockhand.study.records import Record
 
 KIT = Path(__file__).parent
 SCRIPTS = ("saving.js", "figures.js", "tables.js", "page.js")
@@ -322,9 +323,37 @@ def template(page: Path) -> jinja2.Template:
     return environment.get_template(page.name, globals=everywhere)
 
 
-def study_page() -> jinja2.Template:
-    """Return the template that the reports of most studies are."""
-    return template(KIT / "study.html.j2")
+def study_page(
+    *,
+    overline: str,
+    title: str,
+    sentences: Sequence[str],
+    parts: Sequence[Part],
+    leading: Sequence[Overview],
+    facts: Record | None,
+    table: Table,
+) -> str:
+    """Return the page that the reports of most studies are, as HTML text.
+
+    Args:
+        overline: What it is about, above the title.
+        title: What stands out.
+        sentences: What the rows say.
+        parts: A part for each input.
+        leading: What stands above the parts.
+        facts: How the rows were made.
+        table: The rows.
+    """
+    return template(KIT / "study.html.j2").render(
+        overline=overline,
+        title=title,
+        sentences=sentences,
+        parts=parts,
+        leading=leading,
+        facts=printable(facts),
+        table=table,
+        payload=payload(parts, {"rows-heading": table}),
+    )
 
 
 def _resource(name: str) -> str:

@@ -1,7 +1,7 @@
 """Figures over time: a line per cell through the rows of its intervals."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -9,7 +9,6 @@ from clockhand.report.appearance import Mark, marks
 from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec, framed
 from clockhand.report.compared import Record, known_tooltip, quantity
 from clockhand.report.html import Figure, Part
-from clockhand.report.scales import Measure
 from clockhand.report.words import free_slug
 from clockhand.study.facts import Facts, SsdRunFacts, printable, trace_label
 
@@ -22,18 +21,44 @@ PLACE = "from_reference"
 
 
 @dataclass(frozen=True)
+class Over:
+    """A figure over time.
+
+    Attributes:
+        key: Its name in files and in the library.
+        field: A column of the rows, or what it is called in the figure's data.
+        title: What stands above the figure, with the unit.
+        note: What it shows, in a sentence.
+        value: What is drawn; the column if not given.
+    """
+
+    key: str
+    field: str
+    title: str
+    note: str
+    value: pl.Expr | None = None
+
+
+def per_reference(
+    key: str, column: str, title: str, note: str = "Mean of the interval; lower is better."
+) -> Over:
+    """Return a figure of a column over the references of its interval."""
+    return Over(
+        key, f"{key.replace('-', '_')}_each", title, note, pl.col(column) / pl.col("references")
+    )
+
+
 class OverTime:
     """A study's figures over time.
 
-    Attributes:
-        measures: What is drawn, each a column of the rows or one of ``computed``.
+    Args:
         distinguished_by: The columns that tell cells apart; a line is named by those that vary.
-        computed: Values that are not columns, in terms of the columns of a row.
+        measures: What is drawn.
     """
 
-    measures: Sequence[Measure]
-    distinguished_by: Sequence[str]
-    computed: Mapping[str, pl.Expr] = field(default_factory=dict)
+    def __init__(self, distinguished_by: Sequence[str], *measures: Over) -> None:
+        self.distinguished_by = distinguished_by
+        self.measures = measures
 
     def parts(
         self, intervals: pl.DataFrame | None, facts: Facts | SsdRunFacts, before: Sequence[Part]
@@ -79,7 +104,7 @@ class OverTime:
                 drawn[key] = lines.chart(measure, PICTURE, label)
         return drawn
 
-    def _measures(self, lines: "_Lines") -> list[Measure]:
+    def _measures(self, lines: "_Lines") -> list[Over]:
         return [
             measure
             for measure in self.measures
@@ -97,12 +122,12 @@ class OverTime:
                 [_named(name) for name in varying] or [pl.lit("all references")], separator=", ",
                 ignore_nulls=True,
             )  # fmt: skip
-            fields = [measure.field for measure in self.measures]
             axis = TIME if rows[TIME].null_count() == 0 else PLACE
             records = rows.select(
                 named.alias("line"), pl.col("interval", PLACE),
                 (pl.col(axis) / (1e6 if axis == TIME else 1)).alias("x"),
-                *(self.computed.get(name, pl.col(name)).alias(name) for name in fields),
+                *((pl.col(it.field) if it.value is None else it.value).alias(it.field)
+                  for it in self.measures),
             ).to_dicts()  # fmt: skip
             yield trace_label(rows["trace"][0], facts), _Lines(records, axis == TIME)
 
@@ -138,7 +163,7 @@ class _Lines:
         """The looks of the lines on the page."""
         return [(look.policy, look.color, look.dash) for look in self._looks(CANVAS)]
 
-    def chart(self, measure: Measure, canvas: Canvas, label: str) -> Spec:
+    def chart(self, measure: Over, canvas: Canvas, label: str) -> Spec:
         """Draw a measure as steps, each as long as its interval."""
         looks = self._looks(canvas)
         title = "Seconds from the first request" if self._is_timed else "References before"

@@ -14,6 +14,7 @@ from clockhand.report.course import (
     line_chart,
     looks_of,
     pictures,
+    rates,
 )
 from clockhand.report.table import plain_table
 from clockhand.report.words import size_text
@@ -133,7 +134,7 @@ def _requests(samples: pl.DataFrame, theme: Theme) -> list[Panel]:
             "",
             "Requests per second",
             looks_of(list(kinds.values()), theme),
-            _rates(samples, kinds),
+            rates(samples.to_dicts(), kinds),
             is_since_last=True,
         ),
         Panel(
@@ -142,7 +143,7 @@ def _requests(samples: pl.DataFrame, theme: Theme) -> list[Panel]:
             "",
             "MiB per second",
             looks_of(list(volumes.values()), theme),
-            _rates(samples, volumes, MIB),
+            rates(samples.to_dicts(), volumes, MIB),
             is_since_last=True,
         ),
         Panel(
@@ -199,7 +200,7 @@ def _written(samples: pl.DataFrame, theme: Theme) -> list[Panel]:
         "",
         "Pages per second",
         looks_of(list(places.values()), theme),
-        _rates(samples, places),
+        rates(samples.to_dicts(), places),
         is_since_last=True,
     )
     sizes = Panel(
@@ -229,20 +230,6 @@ def _hits(samples: pl.DataFrame) -> list[Fields]:
         {"series": "hits", "x": seconds, "y": 100 * hits / references}
         for seconds, hits, references in _grown(summed, "hits", "references")
         if references
-    ]
-
-
-def _rates(samples: pl.DataFrame, names: Mapping[str, str], unit: int = 1) -> list[Fields]:
-    """Return changes per second between samples, each at the later one's time."""
-    return [
-        {
-            "series": series,
-            "x": after["seconds"],
-            "y": (after[name] - before[name]) / unit / (after["seconds"] - before["seconds"]),
-        }
-        for before, after in itertools.pairwise(samples.to_dicts())
-        if after["seconds"] > before["seconds"]
-        for name, series in names.items()
     ]
 
 

@@ -18,10 +18,6 @@ SHARE_DECIMALS = 10
 ENDS = ("bound", "opt-feasible")
 """The ends of the bracket of the optimum of one memory; two tiers do not have them."""
 
-LISTS = ("list", "names")
-"""The kinds of options that hold a list, a text per item."""
-
-
 Listed = int | float | str | Iterable[int | float | str]
 """One value, several, or a text of several with commas between them."""
 

@@ -9,7 +9,7 @@ import polars as pl
 from clockhand.report.appearance import Mark
 from clockhand.report.canvas import Canvas, Spec, framed
 from clockhand.report.compared import Compared, Record, SizeAxis, exact_tooltip, quantity
-from clockhand.report.over_time import OverTime
+from clockhand.report.over_time import Over, OverTime, per_reference
 from clockhand.report.overview import Overview, of_each, overview
 from clockhand.report.places import Place
 from clockhand.report.scales import Kind, Measure
@@ -24,16 +24,10 @@ from clockhand.studies.filecache.findings import (
 from clockhand.study.facts import printable
 
 OVER_TIME = OverTime(
-    measures=(
-        Measure("hit-ratio", "hit_ratio", "Hit ratio",
-                "Share of the interval's references that the cache served.", Kind.SHARE),
-        Measure("time", "time_per_reference_us", "Time per reference (µs)",
-                "Mean of the interval; lower is better.", Kind.NUMBER),
-    ),
-    distinguished_by=("policy", "admission", "capacity", "device", "insert", "block_bytes"),
-    computed={
-        "time_per_reference_us": pl.col("time_us") / pl.col("references"),
-    },
+    ("policy", "admission", "capacity", "device", "insert", "block_bytes"),
+    Over("hit-ratio", "hit_ratio", "Hit ratio",
+         "Share of the interval's references that the cache served."),
+    per_reference("time", "time_us", "Time per reference (µs)"),
 )  # fmt: skip
 """What the rows of intervals show."""
 

@@ -7,7 +7,7 @@ import polars as pl
 
 from clockhand.report.canvas import Canvas, Spec
 from clockhand.report.compared import Compared, Record
-from clockhand.report.html import payload, study_page
+from clockhand.report.html import study_page
 from clockhand.report.sections import Drawing, Section, over_sizes, parts_of, pictures_of
 from clockhand.report.table import table_without_filter
 from clockhand.report.words import free_slug
@@ -30,7 +30,7 @@ from clockhand.studies.filecache.findings import (
     groups,
     headline,
 )
-from clockhand.study.facts import Facts, printable
+from clockhand.study.facts import Facts
 from clockhand.study.sizes import bytes_text
 
 HEADINGS = {
@@ -75,15 +75,14 @@ def render(
     together = {section.label: section.records for section in sections}
     table = table_without_filter(rows, facts, HEADINGS)
     parts += OVER_TIME.parts(intervals, facts, parts)
-    return study_page().render(
+    return study_page(
         overline="file caches",
         title=headline(rows, facts),
         sentences=findings(rows, facts),
         parts=parts,
         leading=overviews(together) if len(together) > 1 else [],
-        facts=printable(facts),
+        facts=facts,
         table=table,
-        payload=payload(parts, {"rows-heading": table}),
     )
 
 

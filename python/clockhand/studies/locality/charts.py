@@ -3,28 +3,21 @@
 import math
 
 import altair as alt
-import polars as pl
 
 from clockhand.report.appearance import SOLID, Theme
 from clockhand.report.canvas import PICTURE_HEIGHT, PICTURE_WIDTH, Canvas, Spec, as_spec, unchecked
-from clockhand.report.over_time import OverTime
-from clockhand.report.scales import Kind, Measure, label_expression
+from clockhand.report.over_time import Over, OverTime, per_reference
+from clockhand.report.scales import Kind, label_expression
 from clockhand.studies.locality.panels import BOTH, BY_FREQUENCY, READS, WRITES, Panel
 from clockhand.study.records import Fields
 
 OVER_TIME = OverTime(
-    measures=(
-        Measure("pages", "pages", "Pages in the interval",
-                "Distinct pages that its references go to.", Kind.NUMBER),
-        Measure("new-pages", "new_pages", "New pages in the interval",
-                "Pages that no reference went to before: where phases begin.", Kind.NUMBER),
-        Measure("writes", "write_share", "Writes",
-                "Share of the interval's references.", Kind.SHARE),
-    ),
-    distinguished_by=("page_bytes",),
-    computed={
-        "write_share": pl.col("write_references") / pl.col("references"),
-    },
+    ("page_bytes",),
+    Over("pages", "pages", "Pages in the interval",
+         "Distinct pages that its references go to."),
+    Over("new-pages", "new_pages", "New pages in the interval",
+         "Pages that no reference went to before: where phases begin."),
+    per_reference("writes", "write_references", "Writes", "Share of the interval's references."),
 )  # fmt: skip
 """What the table of intervals shows."""
 

@@ -11,7 +11,7 @@ from clockhand.report.bars import BAR_HEIGHT
 from clockhand.report.canvas import Canvas, Spec, framed
 from clockhand.report.compared import Compared, Record, SizeAxis, exact_tooltip, quantity
 from clockhand.report.measures import drawable
-from clockhand.report.over_time import OverTime
+from clockhand.report.over_time import Over, OverTime, per_reference
 from clockhand.report.overview import Overview, overview
 from clockhand.report.places import Place
 from clockhand.report.scales import Kind, Measure, label_expression
@@ -21,18 +21,11 @@ from clockhand.study.facts import printable
 from clockhand.study.policies import BASELINE, reads_the_future
 
 OVER_TIME = OverTime(
-    measures=(
-        Measure("hit-ratio", "hit_ratio", "Hit ratio",
-                "Share of the interval's references that were in the cache.", Kind.SHARE),
-        Measure("io-time", "io_time_per_reference_us", "I/O time per reference (µs)",
-                "Mean of the interval; lower is better.", Kind.NUMBER),
-        Measure("dirty", "dirty_pages_mean", "Dirty pages of files",
-                "Mean of the interval.", Kind.NUMBER),
-    ),
-    distinguished_by=("policy", "frames", "device", "file_device"),
-    computed={
-        "io_time_per_reference_us": pl.col("io_time_us") / pl.col("references"),
-    },
+    ("policy", "frames", "device", "file_device"),
+    Over("hit-ratio", "hit_ratio", "Hit ratio",
+         "Share of the interval's references that were in the cache."),
+    per_reference("io-time", "io_time_us", "I/O time per reference (µs)"),
+    Over("dirty", "dirty_pages_mean", "Dirty pages of files", "Mean of the interval."),
 )  # fmt: skip
 """What the rows of intervals show."""
 

@@ -9,7 +9,7 @@ from clockhand.report.appearance import Mark, marks
 from clockhand.report.canvas import CANVAS, PICTURE, Canvas, Spec
 from clockhand.report.compared import Compared, series_of
 from clockhand.report.emphasis import emphasised, kept
-from clockhand.report.html import Part, payload, study_page
+from clockhand.report.html import Part, study_page
 from clockhand.report.measures import Drawn, measure_chart, same_everywhere
 from clockhand.report.overview_charts import overview_charts
 from clockhand.report.parameters import Ranged, ranges_of
@@ -30,7 +30,7 @@ from clockhand.studies.pagecache.charts import (
     reasons_chart,
 )
 from clockhand.studies.pagecache.findings import findings
-from clockhand.study.facts import Facts, printable, trace_label
+from clockhand.study.facts import Facts, trace_label
 from clockhand.study.phrases import all_of
 from clockhand.study.policies import reads_the_future
 from clockhand.study.records import Fields
@@ -83,15 +83,14 @@ def render(
     if over:
         title, sentences = over, findings(rows, facts)
     parts += OVER_TIME.parts(intervals, facts, parts)
-    return study_page().render(
+    return study_page(
         overline="page caches",
         title=title,
         sentences=sentences,
         parts=parts,
         leading=ranked if len(split) > 1 else [],
-        facts=printable(facts),
+        facts=facts,
         table=table,
-        payload=payload(parts, {"rows-heading": table}),
     )
 
 

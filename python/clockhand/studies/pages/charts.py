@@ -14,7 +14,7 @@ from clockhand.report.compared import Compared, SizeAxis, is_drawable
 from clockhand.report.emphasis import emphasised, kept
 from clockhand.report.lines import lines_chart
 from clockhand.report.measures import caption
-from clockhand.report.over_time import OverTime
+from clockhand.report.over_time import Over, OverTime, per_reference
 from clockhand.report.overview import Overview, of_each, overview
 from clockhand.report.overview_charts import overview_charts
 from clockhand.report.places import Place
@@ -31,19 +31,11 @@ if TYPE_CHECKING:
     import altair as alt
 
 OVER_TIME = OverTime(
-    measures=(
-        Measure("hit-ratio", "hit_ratio", "Hit ratio",
-                "Share of the interval's references that were in memory.", Kind.SHARE),
-        Measure("io-time", "io_time_per_reference_us", "I/O time per reference (µs)",
-                "Mean of the interval; lower is better.", Kind.NUMBER),
-        Measure("write-ios", "writes_per_reference", "Pages written per reference",
-                "Mean of the interval; lower is better.", Kind.NUMBER),
-    ),
-    distinguished_by=("policy", "frames", "page_bytes", "device"),
-    computed={
-        "io_time_per_reference_us": pl.col("io_time_us") / pl.col("references"),
-        "writes_per_reference": pl.col("write_ios") / pl.col("references"),
-    },
+    ("policy", "frames", "page_bytes", "device"),
+    Over("hit-ratio", "hit_ratio", "Hit ratio",
+         "Share of the interval's references that were in memory."),
+    per_reference("io-time", "io_time_us", "I/O time per reference (µs)"),
+    per_reference("write-ios", "write_ios", "Pages written per reference"),
 )  # fmt: skip
 """What the rows of intervals show."""
 

@@ -1,6 +1,5 @@
 """The report of a program under the pager, and that of one program under several contenders."""
 
-import itertools
 from collections.abc import Iterable, Sequence
 
 import polars as pl
@@ -16,6 +15,7 @@ from clockhand.report.course import (
     line_chart,
     looks_of,
     pictures,
+    rates,
 )
 from clockhand.report.table import plain_table
 from clockhand.studies.programs.findings import (
@@ -219,16 +219,7 @@ def _rates(samples: pl.DataFrame, names: dict[str, str]) -> list[Fields]:
         is_news = not kept or row["references"] != kept[-1]["references"]
         if is_news or row["seconds"] - kept[-1]["seconds"] >= PAUSE_SECONDS:
             kept.append(row)
-    return [
-        {
-            "series": series,
-            "x": after["seconds"],
-            "y": (after[name] - before[name]) / (after["seconds"] - before["seconds"]),
-        }
-        for before, after in itertools.pairwise(kept)
-        if after["seconds"] > before["seconds"]
-        for name, series in names.items()
-    ]
+    return rates(kept, names)
 
 
 def _contenders(policies: Iterable[str], theme: Theme) -> list[Series]:

@@ -10,7 +10,7 @@ from clockhand.report.canvas import Canvas, Spec
 from clockhand.report.compared import Compared, Record, SizeAxis, exact_tooltip
 from clockhand.report.lines import lines_chart
 from clockhand.report.measures import drawable
-from clockhand.report.over_time import OverTime
+from clockhand.report.over_time import Over, OverTime
 from clockhand.report.overview import Overview, overview
 from clockhand.report.places import Place
 from clockhand.report.scales import Kind, Measure
@@ -20,19 +20,15 @@ from clockhand.studies.ssd.findings import FAMILY, FAMILY_RESOLVED
 from clockhand.study.facts import printable
 
 OVER_TIME = OverTime(
-    measures=(
-        Measure("waf", "waf", "Write amplification",
-                "Pages programmed per page that the buffer wrote.", Kind.NUMBER),
-        Measure("hit-ratio", "hit_ratio", "Hit ratio of the buffer",
-                "Share of the interval's references.", Kind.SHARE),
-        Measure("host-writes", "host_writes", "Pages written to flash",
-                "By the buffer, in the interval.", Kind.NUMBER),
-        Measure("iops", "iops", "Requests per second",
-                "Completed in the interval, in timed runs.", Kind.NUMBER),
-        Measure("read-p99", "read_p99_us", "Latency of reads, 99 % (µs)",
-                "Of the interval, in timed runs.", Kind.NUMBER),
-    ),
-    distinguished_by=("buffer", "ssd", "buffer_pages"),
+    ("buffer", "ssd", "buffer_pages"),
+    Over("waf", "waf", "Write amplification", "Pages programmed per page that the buffer wrote."),
+    Over("hit-ratio", "hit_ratio", "Hit ratio of the buffer",
+         "Share of the interval's references."),
+    Over("host-writes", "host_writes", "Pages written to flash",
+         "By the buffer, in the interval."),
+    Over("iops", "iops", "Requests per second", "Completed in the interval, in timed runs."),
+    Over("read-p99", "read_p99_us", "Latency of reads, 99 % (µs)",
+         "Of the interval, in timed runs."),
 )  # fmt: skip
 """What the rows of intervals show."""
 

@@ -9,7 +9,7 @@ import polars as pl
 from clockhand.report.appearance import Mark
 from clockhand.report.canvas import PICTURE, Canvas, Spec
 from clockhand.report.compared import Compared
-from clockhand.report.html import payload, study_page
+from clockhand.report.html import study_page
 from clockhand.report.measures import drawable, same_everywhere
 from clockhand.report.overview_charts import overview_charts
 from clockhand.report.scales import Measure
@@ -101,15 +101,14 @@ def render(
         title = over_inputs(leading[0]) or title
     table = table_without_filter(rows, facts, HEADINGS)
     parts += OVER_TIME.parts(intervals, facts, parts)
-    return study_page().render(
+    return study_page(
         overline="write buffers and flash drives",
         title=title,
         sentences=sentences,
         parts=parts,
         leading=leading,
-        facts=printable({**facts, "ssds": _once(facts["ssds"])}),
+        facts={**facts, "ssds": _once(facts["ssds"])},
         table=table,
-        payload=payload(parts, {"rows-heading": table}),
     )
 
 

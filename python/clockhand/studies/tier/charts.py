@@ -10,7 +10,7 @@ from clockhand.report.appearance import Mark
 from clockhand.report.canvas import Canvas, Spec
 from clockhand.report.compared import Compared, Record, SizeAxis, axis_of, exact_tooltip, quantity
 from clockhand.report.lines import lines_chart
-from clockhand.report.over_time import OverTime
+from clockhand.report.over_time import Over, OverTime, per_reference
 from clockhand.report.overview import Leading, Overview, overview
 from clockhand.report.places import Place
 from clockhand.report.scales import Kind, Measure
@@ -25,18 +25,12 @@ from clockhand.studies.tier.findings import (
 )
 
 OVER_TIME = OverTime(
-    measures=(
-        Measure("mean", "mean_ns", "Time per reference (ns)",
-                "Mean of the interval: accesses, migrations and storage.", Kind.NUMBER),
-        Measure("fast-share", "fast_share", "References served by the fast tier",
-                "Share of the interval's references.", Kind.SHARE),
-        Measure("promotions", "promotions_per_reference", "Promotions per reference",
-                "Of the interval.", Kind.NUMBER),
-    ),
-    distinguished_by=("policy", "promote", "fast_frames", "tiers", "page_bytes"),
-    computed={
-        "promotions_per_reference": pl.col("promotions") / pl.col("references"),
-    },
+    ("policy", "promote", "fast_frames", "tiers", "page_bytes"),
+    Over("mean", "mean_ns", "Time per reference (ns)",
+         "Mean of the interval: accesses, migrations and storage."),
+    Over("fast-share", "fast_share", "References served by the fast tier",
+         "Share of the interval's references."),
+    per_reference("promotions", "promotions", "Promotions per reference", "Of the interval."),
 )  # fmt: skip
 """What the rows of intervals show."""
 

@@ -7,7 +7,7 @@ import polars as pl
 
 from clockhand.report.canvas import Canvas, Spec
 from clockhand.report.compared import Compared, Record
-from clockhand.report.html import payload, study_page
+from clockhand.report.html import study_page
 from clockhand.report.sections import Drawing, Section, parts_of, pictures_of, together
 from clockhand.report.table import table_without_filter
 from clockhand.studies.tier.charts import (
@@ -82,15 +82,14 @@ def render(
     table = table_without_filter(shown, facts, HEADINGS)
     title, sentences = headline(rows, facts), findings(rows, facts)
     parts += OVER_TIME.parts(intervals, facts, parts)
-    return study_page().render(
+    return study_page(
         overline="two tiers of memory",
         title=title,
         sentences=sentences[1:] if sentences[:1] == [f"{title}."] else sentences,
         parts=parts,
         leading=together(sections, overviews, _cells) if len(sections) > 1 else [],
-        facts=printable(facts),
+        facts=facts,
         table=table,
-        payload=payload(parts, {"rows-heading": table}),
     )
 
 

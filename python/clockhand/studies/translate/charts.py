@@ -9,29 +9,23 @@ import polars as pl
 
 from clockhand.report.appearance import Mark, Theme, lines_of
 from clockhand.report.canvas import Canvas, Spec, as_layers, framed, unchecked
-from clockhand.report.over_time import OverTime
+from clockhand.report.over_time import Over, OverTime, per_reference
 from clockhand.report.overview import Overview, overview
 from clockhand.report.places import Place
-from clockhand.report.scales import OUTLIER, Kind, Measure, label_expression
+from clockhand.report.scales import OUTLIER, Kind, label_expression
 from clockhand.report.words import byte_text, unique
 from clockhand.studies.translate.findings import PLACE, storage_text, tlb_text
 from clockhand.study.facts import printable
 from clockhand.study.records import Fields
 
 OVER_TIME = OverTime(
-    measures=(
-        Measure("amat", "amat_ns", "Time per reference (ns)",
-                "Mean of the interval: translation, memory and paging.", Kind.NUMBER),
-        Measure("tlb", "tlb_misses_per_reference", "TLB misses per reference",
-                "Of the interval; lower is better.", Kind.NUMBER),
-        Measure("faults", "faults_per_reference", "Page faults per reference",
-                "Of the interval; lower is better.", Kind.NUMBER),
-    ),
-    distinguished_by=("policy", "tlb", "tlb2", "frames", "page_bytes", "storage_ratio", "device"),
-    computed={
-        "tlb_misses_per_reference": pl.col("tlb_misses") / pl.col("references"),
-        "faults_per_reference": pl.col("page_faults") / pl.col("references"),
-    },
+    ("policy", "tlb", "tlb2", "frames", "page_bytes", "storage_ratio", "device"),
+    Over("amat", "amat_ns", "Time per reference (ns)",
+         "Mean of the interval: translation, memory and paging."),
+    per_reference("tlb", "tlb_misses", "TLB misses per reference",
+                  "Of the interval; lower is better."),
+    per_reference("faults", "page_faults", "Page faults per reference",
+                  "Of the interval; lower is better."),
 )  # fmt: skip
 """What the rows of intervals show."""
 

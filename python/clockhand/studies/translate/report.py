@@ -7,7 +7,7 @@ import polars as pl
 
 from clockhand.report.appearance import PAGE
 from clockhand.report.canvas import CANVAS, PICTURE, Spec
-from clockhand.report.html import Figure, Part, payload, study_page
+from clockhand.report.html import Figure, Part, study_page
 from clockhand.report.table import table_without_filter
 from clockhand.report.words import free_slug, unique
 from clockhand.studies.translate.charts import (
@@ -90,15 +90,14 @@ def render(
     shown = rows.select(column for column in rows if column.null_count() < len(column))
     table = table_without_filter(shown, facts, HEADINGS)
     parts += OVER_TIME.parts(intervals, facts, parts)
-    return study_page().render(
+    return study_page(
         overline="address translation and page size",
         title=headline(rows, what),
         sentences=sentences,
         parts=parts,
         leading=overviews({it.label: it.rows for it in split}) if len(split) > 1 else [],
-        facts=printable(facts),
+        facts=facts,
         table=table,
-        payload=payload(parts, {"rows-heading": table}),
     )
 
 
