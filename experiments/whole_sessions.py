@@ -24,7 +24,7 @@ from clockhand.reproduce.measured import Measured, read_measured
 from clockhand.reproduce.packaged import packaged_content
 from clockhand.reproduce.statements import claim_table, rule_thresholds, statements, thresholds
 from clockhand.studies.ssd.findings import FAMILY
-from clockhand.studies.ssd.run import SSD_SCHEMA
+from clockhand.study.columns import schema
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "experiments/results"
@@ -43,7 +43,7 @@ def kept_results(paper: str, folder: str) -> dict[str, pl.DataFrame | Measured]:
     """Return the values that judge a paper's claims, from its kept tables."""
     options: dict[str, Any] = {"infer_schema_length": None}
     if paper == "clock-dnv":
-        options = {"schema_overrides": SSD_SCHEMA}
+        options = {"schema_overrides": schema("ssd")}
     results: dict[str, pl.DataFrame | Measured] = {}
     for name in packaged_content(paper, "claims.toml")["needs"]:
         file = RESULTS / folder / f"{slug_of(paper, name)}.csv"

@@ -1,6 +1,7 @@
 """Signatures of the functions whose options the engine declares, for editors and type checkers.
 
-``make columns`` writes ``python/clockhand/api.pyi``; ``make lint`` fails if it is not up to date.
+``make columns`` writes ``python/clockhand/api.pyi``, and ``__init__.pyi``, which says where every
+public name is; ``make lint`` fails if they are not up to date.
 """
 
 import ast
@@ -19,6 +20,7 @@ from clockhand.study.progress import Watching
 from clockhand.traces import reading
 
 STUB = Path(__file__).resolve().parents[1] / "python/clockhand/api.pyi"
+PUBLIC = STUB.with_name("__init__.pyi")
 HEAD = '''"""Functions whose options the engine declares; made by ``make columns``."""
 
 import os
@@ -55,10 +57,29 @@ def stub() -> str:
         "from clockhand.study.progress import Watching",
         "from clockhand.traces import OneTrace, Trace, Traces",
     ]
-    text = HEAD + "\n".join(imports) + "\n\n" + "\n\n".join(found) + "\n"
+    return _formatted(HEAD + "\n".join(imports) + "\n\n" + "\n\n".join(found) + "\n", STUB)
+
+
+def public() -> str:
+    """Return the text of the stub of the package: where each public name is."""
+    lines = [f"from {_place(name)} import {name} as {name}" for name in sorted(clockhand.__all__)]
+    return _formatted(
+        '"""The public names; made by ``make columns``."""\n\n' + "\n".join(lines), PUBLIC
+    )
+
+
+def _place(name: str) -> str:
+    value = getattr(clockhand, name)
+    if _is_declared(value):
+        return "clockhand.api"
+    module: str = getattr(value, "__module__", "") or clockhand._PLACES[name]
+    return module if module.startswith("clockhand.") else clockhand._PLACES[name]
+
+
+def _formatted(text: str, stub: Path) -> str:
     ruff = [sys.executable, "-m", "ruff"]
     for command in (["check", "--select", "I,F401", "--fix"], ["format"]):
-        line = [*ruff, *command, "--quiet", "--stdin-filename", str(STUB), "-"]
+        line = [*ruff, *command, "--quiet", "--stdin-filename", str(stub), "-"]
         text = subprocess.run(line, input=text, capture_output=True, text=True, check=True).stdout
     return text
 
@@ -75,6 +96,9 @@ def _definition(function: Callable[..., Any]) -> ast.FunctionDef:
 
 
 def _returns(function: Callable[..., Any]) -> ast.expr:
+    made = inspect.signature(function).return_annotation
+    if inspect.isclass(made) and made.__module__.startswith("clockhand."):
+        return ast.Name(made.__name__)
     returns = _definition(function).returns
     assert returns is not None
     return ast.parse(returns.value).body[0].value if isinstance(returns, ast.Constant) else returns  # type: ignore
@@ -82,7 +106,7 @@ def _returns(function: Callable[..., Any]) -> ast.expr:
 
 def _result(function: Callable[..., Any]) -> str:
     name = ast.unparse(_returns(function))
-    return f"from {getattr(sys.modules[function.__module__], name).__module__} import {name}"
+    return f"from {inspect.signature(function).return_annotation.__module__} import {name}"
 
 
 def _type(argument: Argument) -> str:
@@ -99,6 +123,7 @@ def _function(function: Any) -> str:
     """Return a function's definition with an argument in the place of ``**`` for each option."""
     definition = _definition(function)
     declared: Sequence[Argument] = function.declared
+    definition.name = function.__name__
     definition.args.kwarg = None
     for one in declared:
         definition.args.kwonlyargs.append(ast.arg(one.keyword, ast.Name(_type(one))))
@@ -123,7 +148,10 @@ def _mapping(mapping: Any) -> str:
 
 
 if __name__ == "__main__":
+    made = {STUB: stub(), PUBLIC: public()}
     if "--write" in sys.argv[1:]:
-        STUB.write_text(stub())
-    elif STUB.read_text() != stub():
-        sys.exit("python/clockhand/api.pyi is not what the engine declares; run: make columns")
+        for path, text in made.items():
+            path.write_text(text)
+    for path, text in made.items():
+        if path.read_text() != text:
+            sys.exit(f"{path.name} is not what the engine declares; run: make columns")

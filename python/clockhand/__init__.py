@@ -33,131 +33,41 @@ Everything that cannot be done raises :class:`ClockhandError`, whose message is 
 says where and what to do; what was asked for wrongly raises its subclass :class:`UsageError`.
 """
 
-TYPE_CHECKING = False
-"""As of ``typing``, which takes longer to load than all that a small command needs."""
-
-if TYPE_CHECKING:
-    from clockhand._engine import Frames, __version__
-    from clockhand.api import (
-        break_even,
-        compare,
-        filecache,
-        locality,
-        pagecache,
-        recommend,
-        recommend_buffer,
-        run,
-        run_filecache,
-        run_locality,
-        run_pagecache,
-        run_simulation,
-        run_ssd,
-        run_tier,
-        run_translate,
-        simulate,
-        tier,
-        translate,
-        watch_buffers,
-        watch_policies,
-    )
-    from clockhand.measure.run import MeasuredProfile, measure_memory, plan_storage
-    from clockhand.serving.server import BlockServer, serve
-    from clockhand.studies.filecache.run import FileCacheRun
-    from clockhand.studies.locality.result import Locality
-    from clockhand.studies.pagecache.run import PageCacheRun
-    from clockhand.studies.pages.recommended import Recommendation
-    from clockhand.studies.pages.result import Simulation
-    from clockhand.studies.programs.comparison import PagedComparison
-    from clockhand.studies.programs.result import PagedRun
-    from clockhand.studies.ssd.recommendation import BufferRecommendation
-    from clockhand.studies.ssd.result import SsdRun
-    from clockhand.studies.tier.result import Tiering
-    from clockhand.studies.translate.run import Translation
-    from clockhand.studies.watch.buffers import WatchedBuffers
-    from clockhand.studies.watch.result import Watched
-    from clockhand.study.catalogs import (
-        devices,
-        formats,
-        policies,
-        ssds,
-        tier_policies,
-        tier_profiles,
-        write_buffers,
-    )
-    from clockhand.study.errors import ClockhandError, UsageError
-    from clockhand.study.new_policy import new_policy
-    from clockhand.study.own_policies import (
-        Conformance,
-        check_policy,
-        policy,
-        use_policy_library,
-    )
-    from clockhand.study.policies import Policy
-    from clockhand.traces import Trace, convert_traces
-    from clockhand.traces.synthetic import recipes, synthesize
-
-_PLACES = {
-    "BlockServer": "clockhand.serving.server",
-    "BufferRecommendation": "clockhand.studies.ssd.recommendation",
-    "ClockhandError": "clockhand.study.errors",
-    "Conformance": "clockhand.study.own_policies",
-    "FileCacheRun": "clockhand.studies.filecache.run",
-    "Frames": "clockhand._engine",
-    "Locality": "clockhand.studies.locality.result",
-    "MeasuredProfile": "clockhand.measure.run",
-    "PageCacheRun": "clockhand.studies.pagecache.run",
-    "PagedComparison": "clockhand.studies.programs.comparison",
-    "PagedRun": "clockhand.studies.programs.result",
-    "Policy": "clockhand.study.policies",
-    "Recommendation": "clockhand.studies.pages.recommended",
-    "Simulation": "clockhand.studies.pages.result",
-    "SsdRun": "clockhand.studies.ssd.result",
-    "Tiering": "clockhand.studies.tier.result",
-    "Trace": "clockhand.traces",
-    "Translation": "clockhand.studies.translate.run",
-    "UsageError": "clockhand.study.errors",
-    "Watched": "clockhand.studies.watch.result",
-    "WatchedBuffers": "clockhand.studies.watch.buffers",
-    "__version__": "clockhand._engine",
-    "break_even": "clockhand.studies.filecache.run",
-    "check_policy": "clockhand.study.own_policies",
-    "compare": "clockhand.studies.programs.comparison",
-    "convert_traces": "clockhand.traces",
-    "devices": "clockhand.study.catalogs",
-    "filecache": "clockhand.studies.filecache.run",
-    "formats": "clockhand.study.catalogs",
-    "locality": "clockhand.studies.locality.run",
-    "measure_memory": "clockhand.measure.run",
-    "new_policy": "clockhand.study.new_policy",
-    "pagecache": "clockhand.studies.pagecache.run",
-    "plan_storage": "clockhand.measure.run",
-    "policies": "clockhand.study.catalogs",
-    "policy": "clockhand.study.own_policies",
-    "recipes": "clockhand.traces.synthetic",
-    "recommend": "clockhand.studies.pages.recommendation",
-    "recommend_buffer": "clockhand.studies.ssd.recommendation",
-    "run": "clockhand.studies.programs.run",
-    "run_filecache": "clockhand.studies.filecache.run",
-    "run_locality": "clockhand.studies.locality.run",
-    "run_pagecache": "clockhand.studies.pagecache.run",
-    "run_simulation": "clockhand.studies.pages.run",
-    "run_ssd": "clockhand.studies.ssd.run",
-    "run_tier": "clockhand.studies.tier.run",
-    "run_translate": "clockhand.studies.translate.run",
-    "serve": "clockhand.serving.server",
-    "simulate": "clockhand.studies.pages.run",
-    "ssds": "clockhand.study.catalogs",
-    "synthesize": "clockhand.traces.synthetic",
-    "tier": "clockhand.studies.tier.run",
-    "tier_policies": "clockhand.study.catalogs",
-    "tier_profiles": "clockhand.study.catalogs",
-    "translate": "clockhand.studies.translate.run",
-    "use_policy_library": "clockhand.study.own_policies",
-    "watch_buffers": "clockhand.studies.watch.buffers",
-    "watch_policies": "clockhand.studies.watch.run",
-    "write_buffers": "clockhand.study.catalogs",
+_NAMES = {
+    "_engine": ("Frames", "__version__"),
+    "measure.run": ("MeasuredProfile", "measure_memory", "plan_storage"),
+    "serving.server": ("BlockServer", "serve"),
+    "studies.filecache.run": ("FileCacheRun", "break_even", "filecache", "run_filecache"),
+    "studies.locality.run": ("Locality", "locality", "run_locality"),
+    "studies.pagecache.run": ("PageCacheRun", "pagecache", "run_pagecache"),
+    "studies.pages.recommendation": ("recommend",),
+    "studies.pages.recommended": ("Recommendation",),
+    "studies.pages.run": ("Simulation", "run_simulation", "simulate"),
+    "studies.programs.comparison": ("PagedComparison", "compare"),
+    "studies.programs.run": ("PagedRun", "run"),
+    "studies.ssd.recommendation": ("BufferRecommendation", "recommend_buffer"),
+    "studies.ssd.run": ("SsdRun", "run_ssd"),
+    "studies.tier.run": ("Tiering", "run_tier", "tier"),
+    "studies.translate.run": ("Translation", "run_translate", "translate"),
+    "studies.watch.buffers": ("WatchedBuffers", "watch_buffers"),
+    "studies.watch.run": ("Watched", "watch_policies"),
+    "study.catalogs": (
+        "devices",
+        "formats",
+        "policies",
+        "ssds",
+        "tier_policies",
+        "tier_profiles",
+        "write_buffers",
+    ),
+    "study.errors": ("ClockhandError", "UsageError"),
+    "study.new_policy": ("new_policy",),
+    "study.own_policies": ("Conformance", "check_policy", "policy", "use_policy_library"),
+    "study.policies": ("Policy",),
+    "traces": ("Trace", "convert_traces"),
+    "traces.synthetic": ("recipes", "synthesize"),
 }
-"""Where each name is; importing all of it at once would take half a second."""
+"""The public names, by module; to import all of them at once would take half a second."""
 
 _OLDER = {
     "filecache": "run_filecache",
@@ -169,67 +79,8 @@ _OLDER = {
 }
 """Older names, which go with 0.3."""
 
-__all__ = [
-    "BlockServer",
-    "BufferRecommendation",
-    "ClockhandError",
-    "Conformance",
-    "FileCacheRun",
-    "Frames",
-    "Locality",
-    "MeasuredProfile",
-    "PageCacheRun",
-    "PagedComparison",
-    "PagedRun",
-    "Policy",
-    "Recommendation",
-    "Simulation",
-    "SsdRun",
-    "Tiering",
-    "Trace",
-    "Translation",
-    "UsageError",
-    "Watched",
-    "WatchedBuffers",
-    "__version__",
-    "break_even",
-    "check_policy",
-    "compare",
-    "convert_traces",
-    "devices",
-    "filecache",
-    "formats",
-    "locality",
-    "measure_memory",
-    "new_policy",
-    "pagecache",
-    "plan_storage",
-    "policies",
-    "policy",
-    "recipes",
-    "recommend",
-    "recommend_buffer",
-    "run",
-    "run_filecache",
-    "run_locality",
-    "run_pagecache",
-    "run_simulation",
-    "run_ssd",
-    "run_tier",
-    "run_translate",
-    "serve",
-    "simulate",
-    "ssds",
-    "synthesize",
-    "tier",
-    "tier_policies",
-    "tier_profiles",
-    "translate",
-    "use_policy_library",
-    "watch_buffers",
-    "watch_policies",
-    "write_buffers",
-]
+_PLACES = {name: f"clockhand.{module}" for module, names in _NAMES.items() for name in names}
+__all__ = sorted(_PLACES)
 
 
 def __getattr__(name: str) -> object:

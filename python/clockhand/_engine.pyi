@@ -10,6 +10,7 @@ import numpy.typing as npt
 __version__: str
 NUMBERS_VERSION: int
 FILE_OPTIONS: list[str]
+STUDIES: list[tuple[str, str]]
 
 class TraceSource:
     @staticmethod
@@ -114,6 +115,7 @@ class Measurement:
 
 def machine() -> dict[str, Any]: ...
 def options() -> dict[str, list[dict[str, Any]]]: ...
+def check_memory_budget(text: str) -> None: ...
 def policy_name(text: str) -> str: ...
 def buffer_with_total(buffer: str, total: str) -> str: ...
 def columns() -> dict[str, list[dict[str, Any]]]: ...
@@ -161,10 +163,7 @@ def locality(
     trace: TraceSource,
     options: dict[str, Any],
     *,
-    curve: bool = True,
-    inter_reference: bool = True,
-    rankings: bool = True,
-    working_sets: bool = True,
+    tables: list[str],
     blocks: int = 0,
     jobs: int | None = None,
     watch: Callable[[str, int, int], None] | None = None,

@@ -136,8 +136,7 @@ def break_even(
         cache_device: Device of cached blocks, whose read cost is the time of a hit.
 
     Returns:
-        One row per block size, device and insertion, as given, with the columns of
-        :data:`BREAK_EVEN_SCHEMA`.
+        One row per block size, device and insertion, as given.
 
     Raises:
         UsageError: something is unknown or out of range.

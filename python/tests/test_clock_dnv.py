@@ -12,7 +12,7 @@ from clockhand.reproduce import judge as judge_paper
 from clockhand.reproduce.judge import signed
 from clockhand.reproduce.measures.clock_dnv import MODES, NOT_PADDED, OURS
 from clockhand.reproduce.statements import counted
-from clockhand.studies.ssd.run import SSD_SCHEMA
+from clockhand.study.columns import schema
 from conftest import Clockhand, assert_one_sentence
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -330,7 +330,7 @@ def test_what_is_wrong_is_refused_in_one_sentence(clockhand: Clockhand, tmp_path
 
 def test_committed_results_are_made_again() -> None:
     path = ROOT / "experiments" / "results" / "clock-dnv" / "rows.csv"
-    whole = pl.read_csv(path, comment_prefix="#", schema_overrides=SSD_SCHEMA).filter(
+    whole = pl.read_csv(path, comment_prefix="#", schema_overrides=schema("ssd")).filter(
         (pl.col("trace") == "camwebdev-wide-stand-in") & (pl.col("buffer_pages") == 8192)
     )
     assert whole.height > 20

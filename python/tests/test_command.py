@@ -21,7 +21,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from clockhand import __version__, simulate
-from clockhand.studies.pages.run import SCHEMA
+from clockhand.study.columns import schema
 from conftest import EXECUTABLE, Clockhand, assert_one_sentence, os_course, scattered_pages
 
 CONTRACT = [
@@ -70,7 +70,7 @@ def test_the_textbook_string_has_the_misses_of_the_textbooks(clockhand: Clockhan
 def test_json_has_the_columns_of_the_contract_first(clockhand: Clockhand) -> None:
     (row,) = simulated(clockhand, "textbook.trace", "--policy", "clock", "--frames", "3")
     assert list(row)[: len(CONTRACT)] == CONTRACT
-    assert list(row) == list(SCHEMA)
+    assert list(row) == list(schema("pages"))
     assert row["references"] == 20
     assert row["write_references"] == 9
     assert row["energy_uj"] is None
@@ -115,8 +115,8 @@ def test_all_formats_and_python_give_the_same_rows(
     given = [word for policy in policies for word in ("--policy", policy)]
     command = ["simulate", "textbook.trace", *given, "--frames", "2,3", "--device", "cflru-nand"]
     readers: dict[str, Callable[[bytes], pl.DataFrame]] = {
-        "json": lambda content: pl.DataFrame(json.loads(content), schema=SCHEMA),
-        "csv": lambda content: pl.read_csv(content, schema=SCHEMA),
+        "json": lambda content: pl.DataFrame(json.loads(content), schema=schema("pages")),
+        "csv": lambda content: pl.read_csv(content, schema=schema("pages")),
         "parquet": lambda content: pl.read_parquet(io.BytesIO(content)),
     }
     for format, read in readers.items():

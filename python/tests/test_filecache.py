@@ -11,7 +11,7 @@ import pytest
 import clockhand
 from clockhand.report.table import SHOWN_ROWS
 from clockhand.studies.filecache.findings import findings, time_text
-from clockhand.studies.filecache.run import BREAK_EVEN_SCHEMA, SCHEMA
+from clockhand.study.columns import schema
 from conftest import Clockhand, assert_one_sentence, os_course
 
 WEB = Path(__file__).resolve().parents[2] / "traces/servers/web.parquet"
@@ -55,7 +55,7 @@ def test_second_touch_admits_what_its_history_remembers() -> None:
     assert row["required_hits"] == 2
     resolved = "second-touch:admit_after=1,history=3,forget_on_admit=false"
     assert row["admission_resolved"] == resolved
-    assert run.rows.schema == SCHEMA
+    assert run.rows.schema == schema("filecache")
     assert "--history 3" in run.facts["command"] and "--jobs" not in run.facts["command"]
 
 
@@ -82,7 +82,7 @@ def test_json_is_an_array_of_rows_with_the_columns_of_the_contract_first(
         for device in ("hdd", "scm:ratio=1")
     ]
     assert list(rows[0])[: len(CONTRACT)] == CONTRACT
-    assert list(rows[0]) == list(SCHEMA)
+    assert list(rows[0]) == list(schema("filecache"))
     assert all(row["misses"] == row["admitted"] + row["bypassed"] for row in rows)
 
 
@@ -121,7 +121,7 @@ def test_break_even_needs_no_trace(clockhand: Clockhand) -> None:
     )  # fmt: skip
     assert (run.code, run.err) == (0, "")
     rows = json.loads(run.out)
-    assert list(rows[0]) == list(BREAK_EVEN_SCHEMA)
+    assert list(rows[0]) == list(schema("break-even"))
     known = [
         (row["device"], row["block_bytes"], row["insert"], row["required_hits"]) for row in rows
     ]

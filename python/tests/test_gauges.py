@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import clockhand
-from clockhand.studies.pages.run import GAUGE_SCHEMA
+from clockhand.study.columns import schema
 from conftest import Clockhand, assert_one_sentence
 
 CRAW_GAUGES = {
@@ -17,7 +17,7 @@ CRAW_GAUGES = {
 
 def test_gauges_come_at_faults_with_the_names_of_the_paper(textbook: Path) -> None:
     run = clockhand.run_simulation(textbook, policies=["craw", "clock"], frames=3, gauge_every=4)
-    assert run.gauges.schema == pl.Schema(GAUGE_SCHEMA)
+    assert run.gauges.schema == pl.Schema(schema("pages gauges"))
     assert set(run.gauges["gauge"]) == CRAW_GAUGES
     assert set(run.gauges["policy"]) == {"craw"}
     misses = run.rows.filter(pl.col("policy") == "craw")["misses"][0]
@@ -28,7 +28,7 @@ def test_gauges_come_at_faults_with_the_names_of_the_paper(textbook: Path) -> No
 
 def test_no_gauges_are_no_rows(textbook: Path) -> None:
     run = clockhand.run_simulation(textbook, policies="craw", frames=3)
-    assert run.gauges.is_empty() and run.gauges.schema == pl.Schema(GAUGE_SCHEMA)
+    assert run.gauges.is_empty() and run.gauges.schema == pl.Schema(schema("pages gauges"))
     assert run.rows["hand_movements"].null_count() == run.rows.height
 
 

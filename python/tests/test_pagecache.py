@@ -10,7 +10,8 @@ import pytest
 
 import clockhand
 from clockhand.studies.pagecache.findings import findings
-from clockhand.studies.pagecache.run import SCHEMA, run_pagecache
+from clockhand.studies.pagecache.run import run_pagecache
+from clockhand.study.columns import schema
 
 EVENTS = """\
 # object f1: /var/log/the log
@@ -211,7 +212,7 @@ def test_a_plain_trace_counts_as_in_simulate(clockhand: Any, textbook: Path) -> 
 
 def test_the_library_gives_rows_and_what_stands_out(events: Path) -> None:
     rows = clockhand.pagecache(str(events), policies=["lru", "clock"], frames=[2, 9]).rows
-    assert rows.schema == pl.Schema(SCHEMA)
+    assert rows.schema == pl.Schema(schema("pagecache"))
     sentences = findings(rows)
     assert any(
         text.startswith("All policies take the same I/O time") and "with 9 frames" in text

@@ -30,7 +30,7 @@ from clockhand.reproduce.packaged import packaged_content
 from clockhand.reproduce.statements import claim_table
 from clockhand.reproduce.tables import ALL_TRACES, ablation, band_rows
 from clockhand.studies.ssd.findings import FAMILY
-from clockhand.studies.ssd.run import SSD_SCHEMA
+from clockhand.study.columns import schema
 from conftest import Clockhand
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -190,7 +190,7 @@ def test_bands_follow_from_the_kept_counts(folder: str) -> None:
 
 
 def test_the_ablation_of_clock_dnv_follows_from_the_kept_counts() -> None:
-    rows = table("clock-dnv/rows", schema_overrides=SSD_SCHEMA).with_columns(FAMILY)
+    rows = table("clock-dnv/rows", schema_overrides=schema("ssd")).with_columns(FAMILY)
     measures = ["hit_ratio", "host_writes", "batches", "nvm_writes", "erases"]
     again = ablation(rows, columns=measures)
     assert again.equals(table("clock-dnv/ablation", schema_overrides=again.schema))

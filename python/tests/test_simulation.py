@@ -12,7 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import clockhand
-from clockhand.studies.pages.run import SCHEMA
+from clockhand.study.columns import schema
 from conftest import TEXTBOOK_PAGES, Clockhand
 
 PROFILE = """summary = "a drive of one's own"
@@ -42,7 +42,7 @@ def long_trace() -> clockhand.Trace:
 
 def test_rows_have_the_schema_and_add_up(pages: clockhand.Trace) -> None:
     rows = clockhand.simulate(pages, policies=["clock", "lru", "craw"], frames=[1, 3, 6]).rows
-    assert rows.schema == pl.Schema(SCHEMA)
+    assert rows.schema == pl.Schema(schema("pages"))
     assert rows.filter(pl.col("hits") + pl.col("misses") != pl.col("references")).is_empty()
     assert rows.filter(
         pl.col("read_misses") + pl.col("write_misses") != pl.col("misses")

@@ -12,8 +12,8 @@ import pytest
 import clockhand
 from clockhand.command.ssd import for_people
 from clockhand.studies.ssd.findings import findings, geometry_line, years_text
-from clockhand.studies.ssd.run import SSD_SCHEMA
 from clockhand.studies.ssd.tables import CELL, WEAR
+from clockhand.study.columns import schema
 from conftest import (
     Clockhand,
     assert_one_sentence,
@@ -61,7 +61,7 @@ def test_the_example_of_a_77_in_python() -> None:
     (row,) = run.rows.to_dicts()
     assert (row["host_writes"], row["flash_programs"], row["erases"]) == (17, 21, 2)
     assert row["waf"] == pytest.approx(21 / 17)
-    assert run.rows.schema == SSD_SCHEMA and list(run.wear.schema) == [*CELL, *WEAR]
+    assert run.rows.schema == schema("ssd") and list(run.wear.schema) == [*CELL, *WEAR]
     assert run.wear.select("erases", "blocks").rows() == [(0, 3), (1, 2)]
     assert "--drain" in run.facts["command"] and "--endurance" not in run.facts["command"]
 
@@ -106,7 +106,7 @@ def test_json_is_an_array_of_rows_with_the_columns_of_the_contract_first(
         for buffer in ("clock-dnv:total=3,dram_share=1/3", "fab:total=3")
     ]
     assert list(rows[0])[: len(CONTRACT)] == CONTRACT
-    assert list(rows[0]) == list(SSD_SCHEMA)
+    assert list(rows[0]) == list(schema("ssd"))
     assert rows[0]["buffer_resolved"].startswith("clock-dnv:dram_share=1/3,")
     assert rows[0]["ssd_resolved"].startswith("small:")
     for row in rows:
@@ -122,10 +122,10 @@ def test_all_formats_hold_the_same_rows(clockhand: Clockhand, block_trace: Path)
         assert clockhand(*words, "--out", file).code == 0
     folder = block_trace.parent
     parquet = pl.read_parquet(folder / "rows.parquet")
-    assert pl.DataFrame(json.loads((folder / "rows.json").read_text()), schema=SSD_SCHEMA).equals(
-        parquet
-    )
-    assert pl.read_csv(folder / "rows.csv", schema=SSD_SCHEMA).equals(parquet)
+    assert pl.DataFrame(
+        json.loads((folder / "rows.json").read_text()), schema=schema("ssd")
+    ).equals(parquet)
+    assert pl.read_csv(folder / "rows.csv", schema=schema("ssd")).equals(parquet)
 
 
 @pytest.mark.usefixtures("block_trace")

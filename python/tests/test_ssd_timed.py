@@ -12,14 +12,14 @@ from clockhand.command.ssd import for_people
 from clockhand.report.words import time_text
 from clockhand.studies.ssd.findings import findings
 from clockhand.studies.ssd.result import SsdRun
-from clockhand.studies.ssd.run import SSD_SCHEMA
 from clockhand.studies.ssd.time_records import timed_place
 from clockhand.studies.ssd.waits import WAITS
+from clockhand.study.columns import schema
 from clockhand.sweep import read_experiment, run_sweep
 
 DRIVE = "small:scheduling=read-first,command_us=0.3,bus_mb_s=400"
 TIMES = [
-    name for name in SSD_SCHEMA if name in {"iops", "duration_us", "read_p99_us", "bottleneck"}
+    name for name in schema("ssd") if name in {"iops", "duration_us", "read_p99_us", "bottleneck"}
 ]
 
 

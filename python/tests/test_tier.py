@@ -11,7 +11,7 @@ import clockhand
 from clockhand.studies.tier.course import at_middle, course_records
 from clockhand.studies.tier.findings import findings, replaceable, with_lines
 from clockhand.studies.tier.price import pays_from, priced
-from clockhand.studies.tier.run import TIER_SCHEMA
+from clockhand.study.columns import schema
 from conftest import Clockhand, assert_one_sentence
 
 GZIP = Path(__file__).resolve().parents[2] / "traces/tar-gzip.parquet"
@@ -34,7 +34,7 @@ def test_a_golden_vector_gives_its_counts_and_times() -> None:
     for name in ("promotions", "demotions", "evictions", "storage_writes", "slow_entries"):
         assert row[name] == expected[name]
     assert row["time_ns"] == float(expected["time_ns"])
-    assert run.rows.schema == TIER_SCHEMA
+    assert run.rows.schema == schema("tier")
 
 
 def test_rows_come_in_the_order_of_the_grid_and_own_ways_have_nulls() -> None:

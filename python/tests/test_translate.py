@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 
 import clockhand
-from clockhand.command.translation import for_people
+from clockhand.command.translate import for_people
 from clockhand.studies.translate.charts import panels
 from clockhand.studies.translate.findings import best_pages, findings, headline
-from clockhand.studies.translate.run import TRANSLATE_SCHEMA
+from clockhand.study.columns import schema
 from conftest import (
     Clockhand,
     assert_one_sentence,
@@ -60,7 +60,7 @@ def test_a_case_worked_by_hand_in_python() -> None:
     (row,) = run.rows.to_dicts()
     assert (row["tlb_hits"], row["page_faults"], row["page_table_bytes"]) == (2, 2, 16)
     assert (row["t_addr_ns"], row["t_data_ns"], row["amat_ns"]) == (26.0, 16_100.0, 16_126.0)
-    assert run.rows.schema == TRANSLATE_SCHEMA
+    assert run.rows.schema == schema("translate")
     assert "--ratio 10" in run.facts["command"] and "--huge" not in run.facts["command"]
 
 
@@ -175,7 +175,7 @@ def test_json_is_an_array_of_rows_with_the_columns_of_the_contract_first(
     rows = json.loads(run.out)
     assert len(rows) == 6
     assert list(rows[0])[: len(CONTRACT)] == CONTRACT
-    assert list(rows[0]) == list(TRANSLATE_SCHEMA)
+    assert list(rows[0]) == list(schema("translate"))
     for row in rows:
         assert row["references"] == 12 == row["tlb_hits"] + row["tlb_misses"]
         assert row["tlb_misses"] == row["tlb2_hits"] + row["walks"]
@@ -190,8 +190,8 @@ def test_all_formats_hold_the_same_rows(clockhand: Clockhand, small: Path) -> No
     parquet = pl.read_parquet(small.parent / "rows.parquet")
     assert parquet.height == 8 * 4
     from_json = json.loads((small.parent / "rows.json").read_text())
-    assert pl.DataFrame(from_json, schema=TRANSLATE_SCHEMA).equals(parquet)
-    assert pl.read_csv(small.parent / "rows.csv", schema=TRANSLATE_SCHEMA).equals(parquet)
+    assert pl.DataFrame(from_json, schema=schema("translate")).equals(parquet)
+    assert pl.read_csv(small.parent / "rows.csv", schema=schema("translate")).equals(parquet)
 
 
 def test_table_report_and_plots_through_the_executable(

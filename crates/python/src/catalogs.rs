@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clockhand_device::{Device, built_in};
 use clockhand_policy::catalog::{CATALOG, Description, Entry};
 use clockhand_policy::parameters::name_and_settings;
-use clockhand_sim::{Contestant, OPTIONS, TABLES};
+use clockhand_sim::{Contestant, OTHER_TABLES, ReadingOptions, STUDIES};
 use clockhand_trace::{Target, find_format, formats as trace_formats, named_recipes};
 use pyo3::prelude::*;
 use pythonize::pythonize;
@@ -96,7 +96,8 @@ pub(crate) fn buffer_with_total(buffer: &str, total: &str) -> String {
 /// The options of every study, by its name, as dictionaries.
 #[pyfunction]
 pub(crate) fn options(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let options: BTreeMap<_, _> = OPTIONS.iter().copied().collect();
+    let mut options: BTreeMap<_, _> = STUDIES.map(|study| (study.name, study.options)).into();
+    options.insert("reading", ReadingOptions::OPTIONS);
     Ok(pythonize(py, &options)?)
 }
 
@@ -165,7 +166,9 @@ pub(crate) fn format_page(name: &str) -> PyResult<String> {
 /// The columns of every table, as dictionaries, by the name of the table.
 #[pyfunction]
 pub(crate) fn columns(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let tables: BTreeMap<_, _> = TABLES.iter().copied().collect();
+    let rows = STUDIES.iter().map(|study| (study.name, study.columns));
+    let rows = rows.filter(|(_, columns)| !columns.is_empty());
+    let tables: BTreeMap<_, _> = rows.chain(OTHER_TABLES.iter().copied()).collect();
     Ok(pythonize(py, &tables)?)
 }
 

@@ -29,7 +29,22 @@ mod tracer;
 mod translation;
 mod watch;
 
+use clockhand_sim::{
+    FileCacheOptions, PageCacheSettings, PagesOptions, SsdOptions, TierOptions, TranslateOptions,
+};
 use pyo3::prelude::*;
+
+use run::Runnable;
+
+/// The studies that `run` runs.
+const RUNNABLE: [Runnable; 6] = [
+    Runnable::of::<PagesOptions>(),
+    Runnable::of::<PageCacheSettings>(),
+    Runnable::of::<SsdOptions>(),
+    Runnable::of::<TierOptions>(),
+    Runnable::of::<FileCacheOptions>(),
+    Runnable::of::<TranslateOptions>(),
+];
 
 /// The engine of Clockhand.
 #[pymodule]
@@ -71,8 +86,8 @@ mod _engine {
     use crate::tier::{tier_policies, tier_policy_page, tier_profile_page, tier_profiles};
     #[pymodule_export]
     use crate::trace::{
-        CaptureConversion, TraceSource, convert_capture, convert_timeline, convert_trace,
-        read_trace, trace_info,
+        CaptureConversion, TraceSource, check_memory_budget, convert_capture, convert_timeline,
+        convert_trace, read_trace, trace_info,
     };
     #[pymodule_export]
     use crate::tracer::{become_followed, follow};
@@ -84,7 +99,8 @@ mod _engine {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         clockhand_sim::Contestant::find_own_by(crate::own::find);
         module.add("NUMBERS_VERSION", clockhand_sim::NUMBERS_VERSION)?;
-        module.add("FILE_OPTIONS", clockhand_sim::Grid::FILES)?;
+        module.add("FILE_OPTIONS", clockhand_sim::FILE_OPTIONS)?;
+        module.add("STUDIES", clockhand_sim::STUDIES.map(|study| (study.name, study.command)))?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -159,28 +159,28 @@ fn curve_columns<'py>(
     Ok(columns.0)
 }
 
-/// Analyses one trace; a dictionary of facts and of columns, without `whole` for a sample. Analyses that are switched
-/// off have no columns or empty ones.
+/// Analyses one trace; a dictionary of facts and of columns, without `whole` for a sample. Analyses that none of the
+/// tables needs have no columns or empty ones.
 #[pyfunction]
-#[pyo3(signature = (
-    trace, options, *, curve=true, inter_reference=true, rankings=true, working_sets=true, blocks=0,
-    jobs=None, watch=None,
-))]
-#[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+#[pyo3(signature = (trace, options, *, tables, blocks=0, jobs=None, watch=None))]
 pub(crate) fn locality<'py>(
     py: Python<'py>,
     trace: PyRef<'py, TraceSource>,
     options: Bound<'py, PyAny>,
-    curve: bool,
-    inter_reference: bool,
-    rankings: bool,
-    working_sets: bool,
+    tables: Vec<String>,
     blocks: u64,
     jobs: Option<usize>,
     watch: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let options: LocalityOptions = depythonize(&options)?;
-    let wanted = Wanted { curve, inter_reference, rankings, working_sets, blocks };
+    let has = |names: &[&str]| tables.iter().any(|table| names.contains(&table.as_str()));
+    let wanted = Wanted {
+        curve: has(&["miss-curve"]),
+        inter_reference: has(&["recency"]),
+        rankings: has(&["summary", "ranks", "inversions"]),
+        working_sets: has(&["working-set"]),
+        blocks,
+    };
     let study = options.study(trace.0.clone(), jobs).map_err(exception)?;
     let study = LocalityStudy { wanted, ..study };
     let device = options.device;
@@ -196,7 +196,7 @@ pub(crate) fn locality<'py>(
         footprint_standard_error: sampling.footprint_standard_error,
     });
     let (curve, thinning) = match options.points {
-        Some(points) if curve => {
+        Some(points) if wanted.curve => {
             let (curve, thinning) = analysed.curve.thinned(points);
             (curve, Some(thinning))
         }

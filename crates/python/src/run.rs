@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use clockhand_sim::{
-    Cells, ColumnKind, Columns, FileCacheOptions, Given, Grid, HeldTrace as Held, LocalityOptions,
-    OneCell, PageCacheSettings, PagesOptions, PlannedCell, Progress, ReadTrace, Selection,
-    SimError, SsdOptions, TierOptions, TraceInput, TranslateOptions,
+    Cells, ColumnKind, Columns, Given, HeldTrace as Held, LocalityOptions, OneCell, PlannedCell,
+    Progress, ReadTrace, STUDIES, Selection, SimError, StudyDeclaration, TraceInput,
 };
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::RUNNABLE;
 use crate::errors::{ClockhandError, exception};
 use crate::held::HeldTrace;
 use crate::simulation::{DeviceFacts, PolicyFacts};
@@ -109,7 +109,7 @@ pub(crate) trait Question: DeserializeOwned + Send + 'static {
         given: &Given,
         _footprint_pages: Option<u32>,
     ) -> Result<Planned, SimError> {
-        let cells = Grid::of(Self::STUDY)?.plan(given, experiment)?;
+        let cells = declaration(Self::STUDY)?.plan(given, experiment)?;
         Ok(Planned { cells, ..Planned::default() })
     }
 
@@ -137,22 +137,46 @@ pub(crate) trait Question: DeserializeOwned + Send + 'static {
     ) -> Result<Self::Answer, SimError>;
 }
 
-/// Does `$work` with the options of a study in the place of `$Options`.
-macro_rules! of_study {
-    ($study:expr, $Options:ident => $work:expr, else $others:expr) => {
-        of_study!(@ $study, $Options, $work, $others, [
-            PagesOptions SsdOptions TranslateOptions FileCacheOptions PageCacheSettings TierOptions
-        ])
-    };
-    (@ $study:expr, $Options:ident, $work:expr, $others:expr, [$($known:ident)+]) => {
-        match $study {
-            $(study if study == <$known as Question>::STUDY => {
-                type $Options = $known;
-                $work
-            })+
-            _ => $others,
-        }
-    };
+/// What `plan` and `run` do with the options of a study.
+#[derive(Clone, Copy)]
+pub(crate) struct Runnable {
+    study: &'static str,
+    plan: fn(&Bound<'_, PyAny>, &Given, Option<u32>) -> PyResult<Planned>,
+    answer: for<'py> fn(Asking<'py>, Python<'py>) -> PyResult<Bound<'py, PyAny>>,
+}
+
+impl Runnable {
+    pub(crate) const fn of<Q: Question>() -> Self {
+        Runnable { study: Q::STUDY, plan: plan_of::<Q>, answer: answer_of::<Q> }
+    }
+
+    fn find(study: &str) -> Option<Self> {
+        RUNNABLE.into_iter().find(|known| known.study == study)
+    }
+}
+
+fn plan_of<Q: Question>(
+    options: &Bound<'_, PyAny>,
+    given: &Given,
+    footprint_pages: Option<u32>,
+) -> PyResult<Planned> {
+    let options: Q = depythonize(options)?;
+    let experiment = options.experiment(Vec::new(), None).map_err(exception)?;
+    Q::check(&experiment).map_err(exception)?;
+    Q::plan(&experiment, given, footprint_pages).map_err(exception)
+}
+
+fn answer_of<'py, Q: Question>(
+    asking: Asking<'py>,
+    py: Python<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    asking.answer::<Q>(py)
+}
+
+/// What a study declares.
+fn declaration(study: &str) -> Result<StudyDeclaration, SimError> {
+    let found = STUDIES.into_iter().find(|known| known.name == study);
+    found.ok_or_else(|| SimError::usage(format!("there is no study {study:?}"), "name another one"))
 }
 
 /// The cells of a study on a trace, whose number of pages may not be known yet, in the order of its rows, each with its
@@ -166,21 +190,16 @@ pub(crate) fn plan<'py>(
     footprint_pages: Option<u32>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let given: Given = depythonize(&options)?;
-    let planned = of_study!(study, Options => {
-        let options: Options = depythonize(&options)?;
-        options.experiment(Vec::new(), None).and_then(|experiment| {
-            Options::check(&experiment)?;
-            Options::plan(&experiment, &given, footprint_pages)
-        })
-    }, else {
-        let grid = Grid::of(study).map_err(exception)?;
-        let options: LocalityOptions = depythonize(&options)?;
-        options.check().and_then(|()| {
-            let cells = grid.plan(&given, &OneCell)?;
-            Ok(Planned { cells, ..Planned::default() })
-        })
-    });
-    Ok(pythonize(py, &planned.map_err(exception)?)?)
+    let planned = match Runnable::find(study) {
+        Some(known) => (known.plan)(&options, &given, footprint_pages)?,
+        None => {
+            let known = declaration(study).map_err(exception)?;
+            let options: LocalityOptions = depythonize(&options)?;
+            let cells = options.check().and_then(|()| known.plan(&given, &OneCell));
+            Planned { cells: cells.map_err(exception)?, ..Planned::default() }
+        }
+    };
+    Ok(pythonize(py, &planned)?)
 }
 
 #[derive(Serialize)]
@@ -195,18 +214,25 @@ struct GridFacts {
     options: Vec<&'static str>,
     /// What a dataset keeps of a cell beside the columns of rows, with their kinds.
     kept: Vec<(&'static str, ColumnKind)>,
+    /// The column that analyses look at if they name none.
+    value: &'static str,
+    /// The columns by which rows of a dataset are sorted.
+    order: Vec<&'static str>,
 }
 
 /// The grid of each study, by its name: how cells are made and identified.
 #[pyfunction]
 pub(crate) fn grids(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    let facts = |grid: &Grid| {
-        let listed = grid.listed().collect();
-        let options = grid.key_options().map(|option| option.name).collect();
-        let (key, kept) = (grid.key_columns(), grid.kept_columns());
-        (grid.study, GridFacts { listed, newer: grid.newer(), key, options, kept })
+    let facts = |study: StudyDeclaration| GridFacts {
+        listed: study.listed().collect(),
+        newer: study.newer,
+        key: study.key_columns(),
+        options: study.key_options().map(|option| option.name).collect(),
+        kept: study.kept_columns(),
+        value: study.value,
+        order: study.order(),
     };
-    let grids: BTreeMap<_, _> = Grid::all().iter().map(facts).collect();
+    let grids: BTreeMap<_, _> = STUDIES.map(|study| (study.name, facts(study))).into();
     Ok(pythonize(py, &grids)?)
 }
 
@@ -231,13 +257,17 @@ pub(crate) fn run<'py>(
     let cells = cells.map(|cells| depythonize(&cells)).transpose()?;
     let held = held.map(|held| Arc::clone(&held.0));
     let asking = Asking { options, traces, jobs, watch, cells, on_rows, held };
-    of_study!(study, Options => asking.answer::<Options>(py), else {
-        Err(exception(SimError::usage(format!("there is no study {study:?} to run"), "name another one")))
-    })
+    match Runnable::find(study) {
+        Some(known) => (known.answer)(asking, py),
+        None => Err(exception(SimError::usage(
+            format!("there is no study {study:?} to run"),
+            "name another one",
+        ))),
+    }
 }
 
 /// A call from Python.
-struct Asking<'py> {
+pub(crate) struct Asking<'py> {
     options: Bound<'py, PyAny>,
     traces: Vec<TraceInput>,
     jobs: Option<usize>,

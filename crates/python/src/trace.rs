@@ -142,9 +142,19 @@ impl TraceSource {
 const LEAST_MEMORY_LIMIT_BYTES: u64 = 16 << 20;
 
 fn memory_limit_bytes(text: &str) -> Result<u64, SimError> {
+    limit_bytes(text, "memory-limit")
+}
+
+/// Refuses a text that is no budget of memory for a sweep.
+#[pyfunction]
+pub(crate) fn check_memory_budget(text: &str) -> PyResult<()> {
+    limit_bytes(text, "memory-budget").map(|_| ()).map_err(exception)
+}
+
+fn limit_bytes(text: &str, named: &'static str) -> Result<u64, SimError> {
     bytes_with_unit(text).filter(|&bytes| bytes >= LEAST_MEMORY_LIMIT_BYTES).ok_or_else(|| {
         SimError::usage(
-            option("memory-limit") + format!(" {text:?} is no size of at least 16MiB"),
+            option(named) + format!(" {text:?} is no size of at least 16MiB"),
             "give one such as 4GiB",
         )
     })

@@ -16,35 +16,45 @@ use crate::ssd::{SsdFacts, drive_facts};
 use crate::supervision::supervised;
 use crate::trace::TraceSource;
 
+/// What was watched: its course, and what it is.
 #[derive(Serialize)]
-struct CourseFacts {
-    policy: String,
-    policy_resolved: String,
+struct Followed<C> {
+    course: C,
+    name: String,
+    resolved: String,
     summary: &'static str,
     paper: &'static str,
+}
+
+#[derive(Serialize)]
+struct PolicyCourse {
+    policy: String,
+    policy_resolved: String,
     hits: u64,
     misses: u64,
     read_ios: u64,
     write_ios: u64,
     /// The steps as JSON: a list of [`WatchedStep`].
-    steps: String,
+    steps_json: String,
 }
 
-impl CourseFacts {
-    fn new(course: Course) -> Result<Self, SimError> {
-        let misses = course.counts.read_misses + course.counts.write_misses;
-        Ok(CourseFacts {
+fn followed_policy(course: Course) -> Result<Followed<PolicyCourse>, SimError> {
+    let misses = course.counts.read_misses + course.counts.write_misses;
+    Ok(Followed {
+        name: course.policy.clone(),
+        resolved: course.policy_resolved.clone(),
+        summary: course.summary,
+        paper: course.paper,
+        course: PolicyCourse {
             hits: course.steps.len() as u64 - misses,
             misses,
             read_ios: course.counts.read_ios,
             write_ios: course.counts.write_ios(),
-            steps: as_json(&course.steps)?,
+            steps_json: as_json(&course.steps)?,
             policy: course.policy,
             policy_resolved: course.policy_resolved,
-            summary: course.summary,
-            paper: course.paper,
-        })
-    }
+        },
+    })
 }
 
 fn as_json<S: Serialize>(steps: &[S]) -> Result<String, SimError> {
@@ -58,7 +68,7 @@ struct WatchedFacts {
     pages: Vec<(u32, u64)>,
     references: Vec<(u32, bool)>,
     device: DeviceFacts,
-    courses: Vec<CourseFacts>,
+    courses: Vec<Followed<PolicyCourse>>,
 }
 
 fn policy(text: &str) -> Result<PolicySpec, SimError> {
@@ -95,7 +105,7 @@ pub(crate) fn watch_policies<'py>(
     };
     let watching = watching().map_err(|error: SimError| exception(error))?;
     let watched = supervised(py, watch, move |progress| clockhand_sim::watch(&watching, progress))?;
-    let courses = watched.courses.into_iter().map(CourseFacts::new);
+    let courses = watched.courses.into_iter().map(followed_policy);
     let facts = WatchedFacts {
         trace: watched.trace,
         pages: watched.pages,
@@ -107,28 +117,30 @@ pub(crate) fn watch_policies<'py>(
 }
 
 #[derive(Serialize)]
-struct BufferCourseFacts {
+struct CourseOfBuffer {
+    buffer: String,
     /// The row of `ssd` for the whole course.
     row: SsdRow,
-    summary: &'static str,
-    paper: &'static str,
     dram_capacity: u32,
     nvm_capacity: u32,
     /// The steps as JSON: a list of [`clockhand_sim::BufferStep`].
-    steps: String,
+    steps_json: String,
 }
 
-impl BufferCourseFacts {
-    fn new(course: BufferCourse) -> Result<Self, SimError> {
-        Ok(BufferCourseFacts {
+fn followed_buffer(course: BufferCourse) -> Result<Followed<CourseOfBuffer>, SimError> {
+    Ok(Followed {
+        name: course.row.buffer.clone(),
+        resolved: course.row.buffer_resolved.clone(),
+        summary: course.summary,
+        paper: course.paper,
+        course: CourseOfBuffer {
+            buffer: course.row.buffer.clone(),
             row: course.row,
-            summary: course.summary,
-            paper: course.paper,
             dram_capacity: course.capacity.dram_pages,
             nvm_capacity: course.capacity.nvm_pages,
-            steps: as_json(&course.steps)?,
-        })
-    }
+            steps_json: as_json(&course.steps)?,
+        },
+    })
 }
 
 #[derive(Serialize)]
@@ -137,7 +149,7 @@ struct WatchedBuffersFacts {
     requests: Vec<AskedPage>,
     pages_per_block: u32,
     ssd: SsdFacts,
-    courses: Vec<BufferCourseFacts>,
+    courses: Vec<Followed<CourseOfBuffer>>,
 }
 
 /// Watches write buffers on a trace, with the options of `ssd`; a dictionary of requests and courses.
@@ -154,7 +166,7 @@ pub(crate) fn watch_buffers<'py>(
     let written = options.ssd.first().cloned().unwrap_or_default();
     let watched =
         supervised(py, watch, move |progress| clockhand_sim::watch_buffers(&experiment, progress))?;
-    let courses = watched.courses.into_iter().map(BufferCourseFacts::new);
+    let courses = watched.courses.into_iter().map(followed_buffer);
     let (ssd, done) = &watched.ssd;
     let facts = WatchedBuffersFacts {
         trace: watched.trace,

@@ -35,6 +35,7 @@ pub use row::{BreakEvenRow, FileCacheRow};
 use study::FileCacheStudy;
 
 use crate::contestant::Contestant;
+use crate::declaration::StudyDeclaration;
 use crate::error::SimError;
 use crate::intervals::{Intervals, Rows};
 use crate::read_trace::ReadTrace;
@@ -42,6 +43,18 @@ use crate::sketch::block_key;
 use crate::study::{Cells, Selection, check_given, run_study};
 use crate::views::folding_for;
 use clockhand_trace::progress::Progress;
+
+/// How everything else knows the study.
+pub(crate) const STUDY: StudyDeclaration = StudyDeclaration {
+    name: "filecache",
+    command: "filecache",
+    options: FileCacheOptions::OPTIONS,
+    columns: FileCacheRow::COLUMNS,
+    dimensions: &["page_size", "capacity", "policy", "admission", "device*insert"],
+    newer: &[],
+    value: "time_us",
+    order: &["block_bytes", "capacity", "policy", "admission", "device"],
+};
 
 /// What to run. Rows come in the order trace, block size, capacity, policy, admission, device, reading of what inserting a
 /// block takes, each as given, duplicates kept. The bound has one for all admissions.

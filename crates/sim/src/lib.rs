@@ -35,6 +35,7 @@ mod chunk;
 mod columns;
 mod conformance;
 mod contestant;
+mod declaration;
 mod error;
 mod filecache;
 mod intervals;
@@ -66,13 +67,25 @@ pub mod inside {
     pub use crate::replay::{BLOCK_RECORDS, counts_of_view};
 }
 
-pub use catalog::{Grid, OPTIONS, TABLES};
+/// The studies, in the order of the command's help.
+pub const STUDIES: [StudyDeclaration; 7] = [
+    pages::STUDY,
+    pagecache::STUDY,
+    ssd::STUDY,
+    tier::STUDY,
+    filecache::STUDY,
+    translate::STUDY,
+    locality::STUDY,
+];
+
+pub use catalog::{FILE_OPTIONS, OTHER_TABLES};
 pub use clockhand_conformance::{BrokenRule, Conformance, KeptRule};
 pub use clockhand_trace::progress::{Phase, Progress};
 pub use clockhand_trace::{RequestTable, TraceInput};
 pub use columns::{Column, ColumnKind};
 pub use conformance::check_policy;
 pub use contestant::{Contestant, Effort, EndOfBracket, FindOwn, parse_buffer};
+pub use declaration::StudyDeclaration;
 pub use error::SimError;
 pub use filecache::{
     AdmissionRule, BlockCosts, BreakEvenRow, Capacity, FileCacheCosts, FileCacheExperiment,

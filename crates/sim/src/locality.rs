@@ -21,6 +21,7 @@ use clockhand_quantity::{Text, option};
 use clockhand_trace::{Folding, Numbering, PageView, PageViewBuilder, TraceInput};
 
 use crate::chunk::CHUNK_RECORDS;
+use crate::declaration::StudyDeclaration;
 use crate::error::SimError;
 use crate::intervals::{ArrivalsAtSizes, Intervals};
 use crate::read_trace::ReadTrace;
@@ -46,6 +47,18 @@ use ranking::recency_ranking;
 use repeats::collapsed;
 use sampling::sample_curve;
 use write_frequency::write_frequency_ranking;
+
+/// How everything else knows the study.
+pub(crate) const STUDY: StudyDeclaration = StudyDeclaration {
+    name: "locality",
+    command: "locality",
+    options: LocalityOptions::OPTIONS,
+    columns: &[],
+    dimensions: &[],
+    newer: &[],
+    value: "inversion_share",
+    order: &["page_bytes", "device"],
+};
 
 /// Which references an analysis looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

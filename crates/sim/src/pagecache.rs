@@ -28,6 +28,7 @@ pub use row::PageCacheRow;
 pub use settings::PageCacheSettings;
 
 use crate::contestant::Contestant;
+use crate::declaration::StudyDeclaration;
 use crate::error::SimError;
 use crate::intervals::{Intervals, Rows};
 use crate::memory_size::MemorySize;
@@ -36,6 +37,18 @@ use crate::study::{Cells, Selection, check_given, run_study};
 use clockhand_trace::TraceInput;
 use clockhand_trace::progress::Progress;
 use study::{Devices, PageCacheStudy, PreparedEvents};
+
+/// How everything else knows the study.
+pub(crate) const STUDY: StudyDeclaration = StudyDeclaration {
+    name: "pagecache",
+    command: "pagecache",
+    options: PageCacheSettings::OPTIONS,
+    columns: PageCacheRow::COLUMNS,
+    dimensions: &["frames|memory", "policy"],
+    newer: &["flush_at_end"],
+    value: "io_time_us",
+    order: &["frames", "policy"],
+};
 
 /// What to simulate. Rows come in the order trace, memory size, policy, each as given, duplicates kept.
 #[derive(Clone, Debug)]

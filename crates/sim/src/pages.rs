@@ -26,6 +26,7 @@ pub use run::{FinishedCell, Outcome, simulate, simulate_cells};
 pub use sampled::PagesSample;
 
 use crate::contestant::{Contestant, Effort, kind_word};
+use crate::declaration::StudyDeclaration;
 use crate::error::SimError;
 use crate::intervals::{Intervals, Part};
 use crate::io_log::{IoLog, check_one_cell};
@@ -37,6 +38,18 @@ use crate::study::{Cells, Study, check_given};
 use crate::views::{Views, Wanted, folding_for, foldings, numbering, read_at};
 use clockhand_trace::progress::Progress;
 use row::RowsOf;
+
+/// How everything else knows the study.
+pub(crate) const STUDY: StudyDeclaration = StudyDeclaration {
+    name: "pages",
+    command: "simulate",
+    options: PagesOptions::OPTIONS,
+    columns: Row::COLUMNS,
+    dimensions: &["frames|memory", "policy"],
+    newer: &[],
+    value: "io_time_us",
+    order: &["page_bytes", "device", "frames", "policy_place", "policy_resolved"],
+};
 
 /// What to simulate. Rows come in the order trace, memory size, policy, each as given, duplicates kept.
 #[derive(Clone, Debug)]

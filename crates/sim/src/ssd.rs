@@ -46,11 +46,24 @@ pub use watch::{
     StepEvent, WatchedBuffers, WorkOfDrive, watch_buffers,
 };
 
+use crate::declaration::StudyDeclaration;
 use crate::error::SimError;
 use crate::intervals::{Part, Rows};
 use crate::read_trace::ReadTrace;
 use crate::study::{Cells, Selection, Study, check_given, run_study};
 use clockhand_trace::progress::Progress;
+
+/// How everything else knows the study.
+pub(crate) const STUDY: StudyDeclaration = StudyDeclaration {
+    name: "ssd",
+    command: "ssd",
+    options: SsdOptions::OPTIONS,
+    columns: SsdRow::COLUMNS,
+    dimensions: &["ssd", "buffer", "arrivals"],
+    newer: &[],
+    value: "waf",
+    order: &["ssd", "buffer_pages", "buffer"],
+};
 
 /// Runs an experiment.
 ///

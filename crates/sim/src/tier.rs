@@ -35,6 +35,7 @@ pub use row::TierRow;
 use study::TierStudy;
 
 use crate::contestant::{Contestant, explained};
+use crate::declaration::StudyDeclaration;
 use crate::error::SimError;
 use crate::intervals::{Intervals, Rows};
 use crate::memory_size::MemorySize;
@@ -42,6 +43,18 @@ use crate::read_trace::ReadTrace;
 use crate::study::{Cells, Columns, Selection, run_study};
 use clockhand_trace::TraceInput;
 use clockhand_trace::progress::Progress;
+
+/// How everything else knows the study.
+pub(crate) const STUDY: StudyDeclaration = StudyDeclaration {
+    name: "tier",
+    command: "tier",
+    options: TierOptions::OPTIONS,
+    columns: TierRow::COLUMNS,
+    dimensions: &["page_size", "fast|fast_frames", "policy", "promote", "tiers"],
+    newer: &[],
+    value: "mean_ns",
+    order: &["page_bytes", "fast_frames", "policy", "promote", "tiers"],
+};
 
 /// How large a tier is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -41,12 +41,34 @@ use translator::MOST_LEVELS;
 pub use translator::TlbLevels;
 
 use crate::contestant::Contestant;
+use crate::declaration::StudyDeclaration;
 use crate::error::SimError;
 use crate::intervals::{Intervals, Rows};
 use crate::memory_size::MemorySize;
 use crate::read_trace::ReadTrace;
 use crate::study::{Cells, Selection, check_given, run_study};
 use clockhand_trace::progress::Progress;
+
+/// How everything else knows the study.
+pub(crate) const STUDY: StudyDeclaration = StudyDeclaration {
+    name: "translate",
+    command: "translate",
+    options: TranslateOptions::OPTIONS,
+    columns: TranslateRow::COLUMNS,
+    dimensions: &["page_size", "frames|memory", "policy", "tlb*tlb2", "ratio|device"],
+    newer: &[],
+    value: "amat_ns",
+    order: &[
+        "page_bytes",
+        "frames",
+        "policy",
+        "tlb_entries",
+        "tlb",
+        "tlb2",
+        "storage_ratio",
+        "device",
+    ],
+};
 
 /// The most pages that a fault brings with its own.
 const MOST_PREFETCHED: u32 = 128;

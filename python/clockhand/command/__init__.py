@@ -19,7 +19,7 @@ import typer
 from typer.exceptions import TyperException
 
 from clockhand import completion
-from clockhand._engine import __version__
+from clockhand._engine import STUDIES, __version__
 from clockhand.command.defaults import with_defaults
 from clockhand.command.help import laid_out
 from clockhand.command.overwriting import check_overwriting, refuse_empty_values
@@ -34,18 +34,12 @@ if TYPE_CHECKING:
     from typer._click import Command, Parameter
 
 FILES = {
-    "pages": ("simulate",),
-    "pagecache": ("pagecache",),
-    "ssd": ("ssd",),
+    **{study: (command,) for study, command in STUDIES},
     "serve": ("serve",),
-    "tier": ("tier",),
-    "translation": ("translate",),
-    "filecache": ("filecache",),
     "measure": ("measure",),
     "recommendation": ("recommend",),
     "sweeps": ("sweep", "report"),
     "reproduction": ("reproduce",),
-    "locality": ("locality",),
     "watch": ("watch",),
     "explore": ("explore",),
     "programs": ("run",),

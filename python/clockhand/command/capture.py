@@ -65,7 +65,11 @@ Label = Annotated[list[str] | None, typer.Option(help="KEY=VALUE to keep with th
 def register(trace: typer.Typer) -> None:
     """Add the command to ``clockhand trace``."""
     settings = {"allow_interspersed_args": False}
-    trace.command(name="capture", context_settings=settings)(_capture)
+    trace.command(
+        name="capture",
+        epilog="trace capture --out tar.parquet -- tar cf /tmp/a.tar /etc",
+        context_settings=settings,
+    )(_capture)
 
 
 def _capture(

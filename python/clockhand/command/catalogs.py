@@ -35,9 +35,9 @@ FormatName = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command(name="policies")(_policies)
-    app.command(name="devices")(_devices)
-    app.command(name="formats")(_formats)
+    app.command(name="policies", epilog="policies craw")(_policies)
+    app.command(name="devices", epilog="devices slc-nand")(_devices)
+    app.command(name="formats", epilog="formats spc")(_formats)
 
 
 def _policies(name: PolicyName = None, format: OutputFormat = None) -> None:

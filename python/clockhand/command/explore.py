@@ -29,7 +29,7 @@ HIGHEST_PORT = 65535
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(name="explore")(_explore)
+    app.command(name="explore", epilog="explore app.trace")(_explore)
 
 
 @with_reading

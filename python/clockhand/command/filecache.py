@@ -14,7 +14,7 @@ from clockhand.command.reading import with_reading
 from clockhand.command.study import GIVEN, compared, print_intervals, run_shown, with_options
 from clockhand.command.tables import print_table, share_text
 from clockhand.studies.filecache.findings import BOUND, by_device, findings, group_label, groups
-from clockhand.studies.filecache.run import FILE_CACHE, FileCacheRun, break_even_of
+from clockhand.studies.filecache.run import STUDY, FileCacheRun, break_even_of
 from clockhand.study.errors import UsageError, option
 from clockhand.study.options import options_of
 from clockhand.study.records import Fields
@@ -37,7 +37,9 @@ BreakEven = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(name="filecache")(_filecache)
+    app.command(
+        name="filecache", epilog="filecache app.trace --capacity 5%,20% --device hdd,slc-nand"
+    )(_filecache)
 
 
 @with_reading
@@ -73,7 +75,7 @@ def _filecache(
         outputs.deliver(even, shown, outputs.files(shown, facts_without_traces()))
         return
     marked = outputs.marked(_lines(options))
-    run = run_shown(FILE_CACHE, traces, options, jobs, reading, outputs)
+    run = run_shown(STUDY, traces, options, jobs, reading, outputs)
     files = outputs.figures(run, marked)
     shown = partial(print_tables, run, even=even if only_break_even else None)
     if options["every"] is not None:
@@ -83,7 +85,7 @@ def _filecache(
 
 def _lines(options: Fields) -> list[str]:
     """Return what figures have a line for: each admission, with its policy if there are several."""
-    policies = compared(FILE_CACHE, options)
+    policies = compared(STUDY, options)
     admissions: list[str] = options_of("filecache")["admission"].checked(options["admission"])
     bounds = [BOUND] if BOUND in policies else []
     policies = [policy for policy in policies if policy != BOUND]

@@ -4,19 +4,17 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from clockhand._engine import STUDIES
 from clockhand.command.reading import OPTIONS as READING_OPTIONS
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
 
+WHICH_POLICY = ("simulate", "recommend", "watch", "explore", "pagecache")
 SUBJECTS = {
-    "Which policy": ("simulate", "recommend", "watch", "explore", "pagecache"),
-    "Drives, tiers, file caches, translation, locality": (
-        "ssd",
-        "tier",
-        "filecache",
-        "translate",
-        "locality",
+    "Which policy": WHICH_POLICY,
+    "Drives, tiers, file caches, translation, locality": tuple(
+        command for _, command in STUDIES if command not in WHICH_POLICY
     ),
     "Experiments and papers": ("sweep", "report", "reproduce"),
     "Real programs, disks and machines": ("run", "serve", "measure"),
@@ -24,37 +22,6 @@ SUBJECTS = {
     "Traces, and what there is": ("trace", "formats", "policies", "devices", "man"),
 }
 """The commands by what people come for."""
-
-EXAMPLES = {
-    "simulate": "simulate app.trace --policy clock,cflru,craw --memory 5%,20% --report out.html",
-    "recommend": "recommend app.trace --memory 10% --device mlc-nand",
-    "watch": "watch app.trace --policy clock,craw --frames 8 --out hand.html",
-    "explore": "explore app.trace",
-    "pagecache": "pagecache calls.events --policy clock,lru --memory 5%,20%",
-    "ssd": "ssd disk.trace --buffer fab:total=16MiB --buffer clock-dnv:total=16MiB,dram_share=0.1",
-    "filecache": "filecache app.trace --capacity 5%,20% --device hdd,slc-nand",
-    "translate": "translate app.trace --page-size 4KiB,64KiB --tlb 64,1536/12 --memory 20%",
-    "tier": "tier app.trace --fast 10%,25%,50% --policy lru,tpp,memtis --tiers cxl",
-    "locality": "locality app.trace --report locality.html",
-    "sweep": "sweep experiments/craw/experiment.toml",
-    "report": "report DATASET --report report.html",
-    "reproduce": "reproduce craw --report craw.html",
-    "run": "run --policy craw --memory 64MiB --swap swap.img -- python3 job.py",
-    "serve": "serve --buffer fab:total=16MiB --disk disk.img --size 2GiB --socket disk.sock",
-    "measure": "measure /mnt/disk --out disk.toml",
-    "check-policy": "check-policy mine.py:Mine",
-    "new-policy": "new-policy my-clock",
-    "trace": "trace info app.trace.gz",
-    "trace info": "trace info app.trace.gz",
-    "trace convert": "trace convert app.csv.gz app.parquet",
-    "trace capture": "trace capture --out tar.parquet -- tar cf /tmp/a.tar /etc",
-    "trace synthesize": "trace synthesize zipf:skew=0.9,footprint=1GiB --out zipf.parquet",
-    "formats": "formats spc",
-    "policies": "policies craw",
-    "devices": "devices slc-nand",
-    "man": "man --folder ~/.local/share/man/man1",
-}
-"""A command line for each command, without the name of the executable."""
 
 OUTPUT = (
     "format",
@@ -82,7 +49,7 @@ OTHER = "Other"
 
 
 def laid_out(command: Any, words: Sequence[str] = ()) -> None:
-    """Have a command and all below it print help by subject.
+    """Have a command and all below it print help by subject, and its epilog as an example.
 
     Args:
         command: What Typer has made.
@@ -98,11 +65,12 @@ def laid_out(command: Any, words: Sequence[str] = ()) -> None:
                 formatter.write_dl(records)
         if below:
             _write_commands(below, words, formatter)
-        elif " ".join(words) in EXAMPLES:
+        elif command.epilog:
             with formatter.section("Example"):
-                formatter.write(f"  $ clockhand {EXAMPLES[' '.join(words)]}\n")
+                formatter.write(f"  $ clockhand {command.epilog}\n")
 
     command.format_options = format_options
+    command.format_epilog = lambda *_: None
 
 
 def sections(command: "Command", context: "Context") -> Iterator[tuple[str, list[tuple[str, str]]]]:
@@ -149,6 +117,6 @@ def _write_commands(
             continue
         with formatter.section(title):
             formatter.write_dl([(name, summary(below[name])) for name in known])
-        example = EXAMPLES.get(" ".join((*words, known[0])))
-        if example is not None:
+        example = below[known[0]].epilog
+        if example:
             formatter.write(f"\n  $ clockhand {example}\n")

@@ -16,7 +16,7 @@ from clockhand.command.study import run_shown, with_options
 from clockhand.command.tables import print_table, share_text
 from clockhand.studies.locality.findings import TOP_COLUMNS, write_verdict
 from clockhand.studies.locality.result import Locality
-from clockhand.studies.locality.run import LOCALITY, locality_with
+from clockhand.studies.locality.run import STUDY, locality_with
 from clockhand.studies.locality.tables import KINDS, THINNED
 from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import trace_label
@@ -51,7 +51,7 @@ CURVE_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(name="locality")(_locality)
+    app.command(name="locality", epilog="locality app.trace --report locality.html")(_locality)
 
 
 @with_reading
@@ -96,7 +96,7 @@ def _locality(
             option("rows") + f" {name!r} is unknown", f"give one of {', '.join(KINDS)}, window"
         )
     outputs.check()
-    study = LOCALITY if outputs.has_figures else _study_of(rows, name)
+    study = STUDY if outputs.has_figures else _study_of(rows, name)
     found: Locality = run_shown(study, traces, options, jobs, reading, outputs)
     for trace in found.facts["traces"]:
         for note in trace["notes"]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from clockhand._engine import __version__
 from clockhand.command import whole_command
-from clockhand.command.help import EXAMPLES, sections, summary
+from clockhand.command.help import sections, summary
 from clockhand.study.files import publish
 
 if TYPE_CHECKING:
@@ -54,9 +54,8 @@ def _page(command: "Command", words: tuple[str, ...]) -> str:
     commands = getattr(command, "commands", {})
     if commands:
         lines += [".SH COMMANDS", *_list((name, summary(one)) for name, one in commands.items())]
-    example = EXAMPLES.get(" ".join(words[1:]))
-    if example is not None:
-        lines += [".SH EXAMPLE", ".nf", f"clockhand {_text(example)}", ".fi"]
+    if command.epilog:
+        lines += [".SH EXAMPLE", ".nf", f"clockhand {_text(command.epilog)}", ".fi"]
     lines += [".SH EXIT STATUS", *_list(EXIT_CODES)]
     others = [words[:-1]] if len(words) > 1 else []
     others += [(*words, name) for name in commands]

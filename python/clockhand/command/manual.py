@@ -20,7 +20,7 @@ Folder = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(name="man")(_man)
+    app.command(name="man", epilog="man --folder ~/.local/share/man/man1")(_man)
 
 
 def _man(words: Words = None, folder: Folder = None) -> None:

@@ -46,7 +46,7 @@ Seed = Annotated[int, typer.Option(help="Seed of the places of requests, from 0.
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(name="measure")(_measure)
+    app.command(name="measure", epilog="measure /mnt/disk --out disk.toml")(_measure)
 
 
 def _measure(

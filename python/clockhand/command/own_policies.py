@@ -50,8 +50,10 @@ Checkout = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command(name="check-policy")(with_libraries(_check_policy))
-    app.command(name="new-policy")(_new_policy)
+    app.command(name="check-policy", epilog="check-policy mine.py:Mine")(
+        with_libraries(_check_policy)
+    )
+    app.command(name="new-policy", epilog="new-policy my-clock")(_new_policy)
 
 
 def with_libraries(command: Callable[..., None]) -> Callable[..., None]:

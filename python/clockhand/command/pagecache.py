@@ -5,20 +5,25 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from clockhand.command.study import study_command
+from clockhand.command.study import add_study
 from clockhand.command.tables import print_table, share_text
 from clockhand.studies.pagecache.findings import findings
-from clockhand.studies.pagecache.run import PAGE_CACHE, PageCacheRun
+from clockhand.studies.pagecache.run import STUDY, PageCacheRun
 from clockhand.study.facts import printable, trace_label
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    summary = (
-        "Run one page cache for processes and files, with calls, syncs, a flusher and read-ahead."
+    add_study(
+        app,
+        "pagecache",
+        STUDY,
+        print_tables,
+        summary="Run one page cache for processes and files, with calls, syncs, a flusher and "
+        "read-ahead.",
+        example="pagecache calls.events --policy clock,lru --memory 5%,20%",
+        highlights=True,
     )
-    command = study_command("pagecache", PAGE_CACHE, summary, print_tables, highlights=True)
-    app.command(name="pagecache")(command)
 
 
 def print_tables(run: PageCacheRun, console: Console) -> None:

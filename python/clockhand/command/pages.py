@@ -20,7 +20,8 @@ from clockhand.studies.pages.comparison import (
     bracket_sentence,
     times_over_bound,
 )
-from clockhand.studies.pages.run import PAGES
+from clockhand.studies.pages.result import Simulation
+from clockhand.studies.pages.run import STUDY
 from clockhand.study.columns import kinds, rows_as_columns
 from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import trace_label
@@ -40,7 +41,10 @@ Gauges = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(name="simulate")(_simulate)
+    app.command(
+        name="simulate",
+        epilog="simulate app.trace --policy clock,cflru,craw --memory 5%,20% --report out.html",
+    )(_simulate)
 
 
 @with_libraries
@@ -68,17 +72,17 @@ def _simulate(
             option("gauges") + f" names {gauges}, as another option does", "give another name"
         )
     outputs.check(gauges)
-    marked = outputs.marked(compared(PAGES, options))
+    marked = outputs.marked(compared(STUDY, options))
     if gauges is not None and options["gauge_every"] is None:
         options["gauge_every"] = 1
     reading = {**reading, "scratch": scratch}
-    simulation = run_shown(PAGES, traces, options, jobs, reading, outputs)
+    simulation = run_shown(STUDY, traces, options, jobs, reading, outputs)
     files = outputs.figures(simulation, marked)
     if gauges is not None:
         files[gauges] = encoded_gauges(simulation.gauges, gauges)
     records = simulation.records
     print_for_people = (
-        partial(print_rows, records, simulation.facts)
+        partial(print_tables, simulation)
         if options["every"] is None
         else partial(print_intervals, simulation)
     )
@@ -93,8 +97,9 @@ def encoded_gauges(gauges: "pl.DataFrame", path: Path) -> bytes:
     return encoded(gauges, Format.PARQUET if format is Format.TABLE else format, lambda _: None)
 
 
-def print_rows(rows: Sequence[Record], facts: Record, console: "Console") -> None:
+def print_tables(run: Simulation, console: "Console") -> None:
     """Print one table per trace and setting with the columns that people compare."""
+    rows, facts = run.records, run.facts
     traces = {(trace["name"], trace["page_bytes"]): trace for trace in facts["traces"]}
     settings = [name for name in SETTING_COLUMNS if rows and name in rows[0]]
     varying = [name for name in settings if len({row[name] for row in rows}) > 1]

@@ -80,9 +80,11 @@ Repeat = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(name="run", context_settings={"allow_interspersed_args": False})(
-        with_libraries(_run)
-    )
+    app.command(
+        name="run",
+        epilog="run --policy craw --memory 64MiB --swap swap.img -- python3 job.py",
+        context_settings={"allow_interspersed_args": False},
+    )(with_libraries(_run))
 
 
 @with_outputs("highlight")

@@ -105,7 +105,9 @@ ONLY_MEMORY = ("device", "memory", "frames", "page_size", "purpose", "policy")
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(name="recommend")(_recommend)
+    app.command(name="recommend", epilog="recommend app.trace --memory 10% --device mlc-nand")(
+        _recommend
+    )
 
 
 @with_libraries

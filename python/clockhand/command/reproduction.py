@@ -54,7 +54,7 @@ RealTraces = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(name="reproduce")(_reproduce)
+    app.command(name="reproduce", epilog="reproduce craw --report craw.html")(_reproduce)
 
 
 def _reproduce(

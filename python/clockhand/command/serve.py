@@ -90,7 +90,11 @@ SIGNALLED = 128
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(name="serve", context_settings={"allow_interspersed_args": False})(_serve)
+    app.command(
+        name="serve",
+        epilog="serve --buffer fab:total=16MiB --disk disk.img --size 2GiB --socket disk.sock",
+        context_settings={"allow_interspersed_args": False},
+    )(_serve)
 
 
 def _serve(

@@ -5,21 +5,27 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from clockhand.command.study import study_command
+from clockhand.command.study import add_study
 from clockhand.command.tables import print_table
 from clockhand.studies.ssd.findings import findings, geometry_line
 from clockhand.studies.ssd.result import SsdRun
-from clockhand.studies.ssd.run import SSD
+from clockhand.studies.ssd.run import STUDY
 from clockhand.study.facts import printable, trace_label
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    summary = (
-        "Put write buffers in front of flash drives: hits, pages to flash, erases, amplification."
+    add_study(
+        app,
+        "ssd",
+        STUDY,
+        print_tables,
+        summary="Put write buffers in front of flash drives: hits, pages to flash, erases, "
+        "amplification.",
+        example="ssd disk.trace --buffer fab:total=16MiB --buffer "
+        "clock-dnv:total=16MiB,dram_share=0.1",
+        highlights=True,
     )
-    command = study_command("ssd", SSD, summary, print_tables, highlights=True)
-    app.command(name="ssd")(command)
 
 
 def print_tables(run: SsdRun, console: Console) -> None:

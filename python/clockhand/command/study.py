@@ -124,24 +124,30 @@ def _completing(option: Option) -> Values | None:
     return values_of(option.of, several=True) if option.of in CATALOGS else None
 
 
-def study_command(
+def add_study(
+    app: typer.Typer,
     name: str,
     study: Study[Made],
-    summary: str,
     print_tables: "Callable[[Made, Console], None]",
     *,
+    summary: str,
+    example: str,
     highlights: bool = False,
-) -> Callable[..., None]:
-    """Return the command of a study that needs nothing but the frame.
+) -> None:
+    """Add the command of a study that needs nothing but the frame.
 
     Args:
+        app: What the command is added to.
+
         name: The study's name, so that completion of words knows it without loading the study.
 
         study: The study.
 
+        print_tables: Prints a result for people.
+
         summary: What the command does, in a sentence.
 
-        print_tables: Prints a result for people.
+        example: A command line, without the name of the executable.
 
         highlights: Whether its figures emphasise some of what is compared.
     """
@@ -168,7 +174,8 @@ def study_command(
     command.__doc__ = summary
     outputs = with_outputs(*(() if highlights else ("highlight",)))
     whole = with_reading(outputs(with_options(name)(command)))
-    return with_libraries(whole) if "policy" in options_of(name) else whole
+    whole = with_libraries(whole) if "policy" in options_of(name) else whole
+    app.command(name=name, epilog=example)(whole)
 
 
 def print_intervals(run: "StudyResult", console: "Console") -> None:

@@ -1,10 +1,11 @@
 """``clockhand sweep`` and ``report``: experiments as files, and what their datasets hold."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import polars as pl
 import typer
@@ -12,17 +13,15 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, TextColumn
 from rich.text import Text
 
-from clockhand.command import filecache, locality, pagecache, ssd, tier, translation
 from clockhand.command.options import Jobs, Scratch
 from clockhand.command.own_policies import with_libraries
-from clockhand.command.pages import print_rows
 from clockhand.command.papers import Outputs, with_outputs
 from clockhand.command.progress import Lines, progress_bar
 from clockhand.command.saying import command_line, is_quiet, say
 from clockhand.command.tables import print_table
 from clockhand.datasets.analysis import DEVICE
 from clockhand.datasets.comparison import Comparison
-from clockhand.datasets.layout import PAGES, Layout, files_of
+from clockhand.datasets.layout import Layout, files_of
 from clockhand.datasets.over_traces import dataset_over_traces
 from clockhand.datasets.result import reported
 from clockhand.report.paper_tables import PaperTable
@@ -34,16 +33,6 @@ from clockhand.study.records import Fields, Record
 from clockhand.sweep import Analysis, Dataset, analyse, differences, read_experiment, run_sweep
 from clockhand.sweep.experiment import Experiment
 from clockhand.sweep.run import SweepWatch
-
-TABLES: Mapping[str, Callable[[Any, Console], None]] = {
-    "ssd": ssd.print_tables,
-    "filecache": filecache.print_tables,
-    "tier": tier.print_tables,
-    "translate": translation.print_tables,
-    "pagecache": pagecache.print_tables,
-    "locality": locality.print_tables,
-}
-"""Printers of rows by study; the pages study has its own."""
 
 ExperimentFile = Annotated[Path, typer.Argument(help="A TOML file; docs/sweeps.md describes it.")]
 DatasetFolder = Annotated[
@@ -93,8 +82,10 @@ Against = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command(name="sweep")(with_libraries(_sweep))
-    app.command(name="report")(_report)
+    app.command(name="sweep", epilog="sweep experiments/craw/experiment.toml")(
+        with_libraries(_sweep)
+    )
+    app.command(name="report", epilog="report DATASET --report report.html")(_report)
 
 
 @with_outputs()
@@ -208,10 +199,8 @@ def _highlighted(outputs: Outputs, given: Sequence[str], layout: Layout) -> list
 
 def _print_rows(rows: pl.DataFrame, facts: Record, layout: Layout, to: Console) -> None:
     """Print rows as the study's own command does."""
-    if layout is PAGES:
-        print_rows(rows.to_dicts(), facts, to)
-    else:
-        TABLES[layout.study.name](reported(rows, facts, layout), to)
+    own = import_module(f"clockhand.command.{layout.study.name}")
+    own.print_tables(reported(rows, facts, layout), to)
 
 
 def _print_analyses(

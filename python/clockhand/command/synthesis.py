@@ -16,7 +16,9 @@ from clockhand.traces.synthetic import recipes, synthesize
 
 def register(trace: typer.Typer) -> None:
     """Add the command to those about traces."""
-    trace.command(name="synthesize")(_synthesize)
+    trace.command(
+        name="synthesize", epilog="trace synthesize zipf:skew=0.9,footprint=1GiB --out zipf.parquet"
+    )(_synthesize)
 
 
 def _synthesize(

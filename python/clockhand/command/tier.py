@@ -5,20 +5,25 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from clockhand.command.study import study_command
+from clockhand.command.study import add_study
 from clockhand.command.tables import print_table, share_text
 from clockhand.studies.tier.findings import findings, group_label, groups
 from clockhand.studies.tier.result import Tiering
-from clockhand.studies.tier.run import TIER
+from clockhand.studies.tier.run import STUDY
 from clockhand.study.facts import printable
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    summary = (
-        "Run traces on fast and slow memory: which pages are fast, what moves, how long it takes."
+    add_study(
+        app,
+        "tier",
+        STUDY,
+        print_tables,
+        summary="Run traces on fast and slow memory: which pages are fast, what moves, how long it "
+        "takes.",
+        example="tier app.trace --fast 10%,25%,50% --policy lru,tpp,memtis --tiers cxl",
     )
-    app.command(name="tier")(study_command("tier", TIER, summary, print_tables))
 
 
 def print_tables(run: Tiering, console: Console) -> None:

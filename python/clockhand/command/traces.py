@@ -28,10 +28,11 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     trace = typer.Typer(
         help="Capture traces, look at them, convert them, make synthetic ones.",
+        epilog="trace info app.trace.gz",
         no_args_is_help=True,
     )
-    trace.command(name="info")(_info)
-    trace.command(name="convert")(_convert)
+    trace.command(name="info", epilog="trace info app.trace.gz")(_info)
+    trace.command(name="convert", epilog="trace convert app.csv.gz app.parquet")(_convert)
     synthesis.register(trace)
     capture.register(trace)
     app.add_typer(trace, name="trace")

@@ -27,7 +27,9 @@ Page = Annotated[Path, typer.Option("--out", "--report", help="The page that pla
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(name="watch")(_watch)
+    app.command(
+        name="watch", epilog="watch app.trace --policy clock,craw --frames 8 --out hand.html"
+    )(_watch)
 
 
 OF_POLICIES = ("policy", *OPTIONS)

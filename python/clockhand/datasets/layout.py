@@ -3,19 +3,13 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from clockhand import _engine
-from clockhand.studies.filecache.run import FILE_CACHE
-from clockhand.studies.locality.run import LOCALITY
 from clockhand.studies.locality.tables import TABLES, table_of
-from clockhand.studies.pagecache.run import PAGE_CACHE
-from clockhand.studies.pages.run import PAGES as PAGES_STUDY
-from clockhand.studies.ssd.run import SSD
-from clockhand.studies.tier.run import TIER
-from clockhand.studies.translate.run import TRANSLATE
 from clockhand.study.columns import schema, types
 from clockhand.study.errors import UsageError
 from clockhand.study.intervals import intervals_or_cells
@@ -77,11 +71,12 @@ class Layout:
 
     within: tuple[str, ...] = ()
 
-    def __init__(self, study: "Study[Reported]", value: str, order: Sequence[str]) -> None:
-        grid = _engine.grids()[study.name]
+    def __init__(self, name: str) -> None:
+        study: Study[Reported] = import_module(f"clockhand.studies.{name}.run").STUDY
+        grid = _engine.grids()[name]
         known, options, own = grid["key"], grid["options"], study.schema
         self.study = study
-        self.value = value
+        self.value: str = grid["value"]
         self.depends_on_footprint = "cell" not in known
         self.key = (
             "trace_sha256", "trace_format", "view", *known, *options, "interval",
@@ -89,7 +84,7 @@ class Layout:
         )  # fmt: skip
         kept = types(dict(grid["kept"]))
         self.schema: Columns = {**own, **study.beside(), **kept, **own}
-        self.order = tuple(order) if self.depends_on_footprint else (*order, "cell")
+        self.order = (*grid["order"], *(() if self.depends_on_footprint else ("cell",)))
         self._newer = grid["newer"]
 
     def key_of(self, row: Record) -> tuple[object, ...]:
@@ -211,7 +206,8 @@ class LocalityLayout(Layout):
     def __init__(self, table: str | None = None) -> None:
         self._table = table
         look = _LOCALITY[table or "summary"]
-        super().__init__(LOCALITY, look.value, ("page_bytes", "device"))
+        super().__init__("locality")
+        self.value = look.value
         self.within = look.within
         self._look = look
 
@@ -267,29 +263,9 @@ def files_of(options: Record) -> list[str]:
     return named
 
 
-PAGES = Layout(
-    PAGES_STUDY,
-    "io_time_us",
-    (
-        "page_bytes", "device", *_engine.grids()["pages"]["options"], "frames", "policy_place",
-        "policy_resolved",
-    ),
-)  # fmt: skip
 LAYOUTS: Mapping[str, Layout] = {
-    layout.study.name: layout
-    for layout in (
-        PAGES,
-        Layout(SSD, "waf", ("ssd", "buffer_pages", "buffer")),
-        Layout(FILE_CACHE, "time_us", ("block_bytes", "capacity", "policy", "admission", "device")),
-        Layout(TIER, "mean_ns", ("page_bytes", "fast_frames", "policy", "promote", "tiers")),
-        Layout(
-            TRANSLATE,
-            "amat_ns",
-            ("page_bytes", "frames", "policy", "tlb_entries", "tlb", "tlb2", "storage_ratio",
-             "device"),
-        ),
-        Layout(PAGE_CACHE, "io_time_us", ("frames", "policy")),
-        LocalityLayout(),
-    )
-}  # fmt: skip
+    name: LocalityLayout() if name == "locality" else Layout(name) for name, _ in _engine.STUDIES
+}
 """What can be swept, by the name of its table in an experiment."""
+
+PAGES = LAYOUTS["pages"]

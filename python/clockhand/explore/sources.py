@@ -15,7 +15,7 @@ from clockhand.explore.kept import KeptCells
 from clockhand.report.reported import Reported
 from clockhand.report.words import percent, unique
 from clockhand.studies.pages.result import Simulation
-from clockhand.studies.pages.run import PAGES, run_simulation
+from clockhand.studies.pages.run import STUDY, run_simulation
 from clockhand.studies.watch.playing import DEFAULT_LIMIT
 from clockhand.studies.watch.result import Watched
 from clockhand.studies.watch.run import watch_policies
@@ -214,7 +214,7 @@ class TraceSource(Source):
         rows = self._kept.rows(*at).filter(pl.col("policy").is_in(knobs.policies))
         place = pl.col("policy").cast(order)
         rows = rows.sort("trace", "frames", place, maintain_order=True)
-        return Simulation(Ran(rows.clone, self._kept.facts(*at), [], PAGES.result_of(rows)))
+        return Simulation(Ran(rows.clone, self._kept.facts(*at), [], STUDY.result_of(rows)))
 
     def watched(self, knobs: Knobs, frames: int, best: str) -> Watched | None:
         """Return the steps of the first policy and the best, or of the first two."""

@@ -23,8 +23,9 @@ from clockhand.studies.locality.result import Locality
 from clockhand.studies.locality.run import locality_with
 from clockhand.studies.locality.tables import TABLES
 from clockhand.studies.locality.window import predict_window
-from clockhand.studies.pages.run import GAUGE_SCHEMA, run_simulation
+from clockhand.studies.pages.run import run_simulation
 from clockhand.studies.ssd.findings import FAMILY
+from clockhand.study.columns import schema
 from clockhand.study.errors import UsageError
 from clockhand.study.records import Fields, Record
 from clockhand.study.run import called as run_study
@@ -218,7 +219,9 @@ class _Beside:
             self._part = part
             self._names = dict(zip(part.sweep.traces, part.names, strict=True))
             setting = part.sweep.settings[0].options
-            self._setting = {key: setting[key] for key in ("page_size", "device") if key in setting}
+            self._setting: Fields = {
+                key: setting[key] for key in ("page_size", "device") if key in setting
+            }
 
     def locality(self, name: str, *, views: list[str], repeats: list[str]) -> Fields:
         """The rankings of the sweep's traces, in each view and counting of repeats."""
@@ -249,7 +252,7 @@ class _Beside:
     def gauges(self, name: str, *, policies: str, memory: str) -> Fields:
         """Samples of a policy's gauges on each trace; the paper's Figure 15 is of xmms."""
         away = (pl.col("memory_share") - float(memory.removesuffix("%")) / 100).abs()
-        frames = [pl.DataFrame(schema=GAUGE_SCHEMA)]
+        frames = [pl.DataFrame(schema=schema("pages gauges"))]
         for trace, called in self._names.items():
             of_policy = (pl.col("trace") == called) & (pl.col("policy") == policies)
             misses = self._results[MAIN].filter(of_policy).sort(away)["misses"][0]

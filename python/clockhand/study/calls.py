@@ -119,13 +119,6 @@ READING = arguments("reading")
 """What calls take in which traces may be paths."""
 
 
-def asks(
-    study: str,
-) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
-    """Give a function the options of a study in its signature, its docstring and its errors."""
-    return in_python(*arguments(study), *RUN, *READING)
-
-
 def unknown_keyword(word: str, known: Iterable[str]) -> str:
     """Return what is wrong with a keyword that is not among those known, and what was meant."""
     known = sorted(known)

@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from clockhand import _engine
-from clockhand.study.calls import READING, RUN
+from clockhand.study.calls import READING, RUN, arguments, in_python
 from clockhand.study.columns import schema
 from clockhand.study.facts import equivalent_command, origin_of
 from clockhand.study.intervals import cells_of, intervals_or_cells
@@ -15,6 +15,7 @@ from clockhand.study.limits import MAXIMUM_JOBS, check_range
 from clockhand.study.options import checked, options_of
 from clockhand.study.progress import Watching, watched
 from clockhand.study.records import Fields, Record
+from clockhand.study.sampling import estimate_note
 from clockhand.study.windows import predicted_windows
 from clockhand.traces import Reading, Traces, reading_notes, reading_options, sources
 
@@ -74,7 +75,7 @@ class Ran:
         return self.rows.to_dicts() if records is None else records
 
 
-def _nothing(_: "pl.DataFrame") -> Record:
+def _nothing(_: object) -> Record:
     return {}
 
 
@@ -94,8 +95,6 @@ class Study(Generic[Result_co]):
 
     Attributes:
         name: What its options, its columns and its table in an experiment are called.
-
-        command: The command that asks it.
 
         made: Makes the study's result of a run.
 
@@ -119,10 +118,11 @@ class Study(Generic[Result_co]):
         result_of: What the engine's result holds beside rows, made of rows with these columns.
 
         own_schema: Gives the columns of its rows, if the engine does not declare them.
+
+        written: Options of the equivalent command for files, where Python gives tables.
     """
 
     name: str
-    command: str
     made: Callable[[Ran], Result_co]
     own_engine: Callable[..., Fields] | None = None
     contender: str | None = "policy"
@@ -134,6 +134,7 @@ class Study(Generic[Result_co]):
     beside: "Callable[[], Mapping[str, pl.DataType]]" = dict
     result_of: "Callable[[pl.DataFrame], Record]" = _nothing
     own_schema: Callable[[], Columns] | None = None
+    written: Callable[[Record], Record] = _nothing
 
     @property
     def engine(self) -> Callable[..., Fields]:
@@ -190,12 +191,15 @@ class Study(Generic[Result_co]):
             jobs: The threads that were asked for.
         """
         resolved: Mapping[str, str] = result.get("resolved", {})
-        page_bytes = self.page_bytes(result["rows"])
+        rows, traces = result["rows"], result["traces"]
+        page_bytes = self.page_bytes(rows)
+        if options.get("sample") is not None:
+            traces = [_estimated(trace, rows) for trace in traces]
         return run_facts(
             command=command,
             seed=options["seed"],
             options=self.fact_options(options, jobs),
-            traces=(trace_facts(trace, page_bytes) for trace in result["traces"]),
+            traces=(trace_facts(trace, page_bytes) for trace in traces),
             **{
                 self.devices: _each_once(result[self.devices]),
                 self.contenders: [
@@ -205,6 +209,12 @@ class Study(Generic[Result_co]):
                 ],
             },
         )
+
+
+def _estimated(trace: Record, rows: Records) -> Record:
+    """Note on a trace that its rows are estimates."""
+    note = estimate_note([row for row in rows if row["trace"] == trace["name"]])
+    return trace if note is None else {**trace, "study_notes": [note]}
 
 
 def _each_once(entries: Iterable[Record]) -> list[Record]:
@@ -220,7 +230,6 @@ def run_study(
     watch: Watching,
     command: str | None,
     reading: Reading,
-    beside: Mapping[str, object] | None = None,
     digested: bool = True,
 ) -> Result_co:
     """Run a study on traces.
@@ -241,8 +250,6 @@ def run_study(
 
         reading: How traces that are given as paths are read.
 
-        beside: Options of the equivalent command that the engine does not take.
-
         digested: Whether facts have the SHA-256 of each trace, which takes a part of the time.
 
     Raises:
@@ -258,7 +265,7 @@ def run_study(
         result = study.engine(trace_sources, options, jobs=jobs, watch=on_progress)
     if command is None:
         names = [source.name for source in trace_sources]
-        command = _equivalent(study, names, given, {**reading_options(reading), **(beside or {})})
+        command = _equivalent(study, names, given, reading_options(reading))
     facts = study.facts(result, options, command=command, jobs=jobs)
     # A prediction reads the references into memory.
     if study.predicts_windows and reading.get("scratch") is None:
@@ -271,12 +278,26 @@ def run_study(
     return study.made(Ran(table, facts, reading_warnings(result["traces"]), result))
 
 
-def called(
-    study: Study[Result_co],
-    traces: Traces,
-    keywords: Record,
-    beside: Mapping[str, object] | None = None,
-) -> Result_co:
+def call_of(study: Study[Result_co], name: str, about: str) -> Callable[..., Result_co]:
+    """Return the function of the library that asks a study, with its options as keywords.
+
+    Args:
+        study: The study.
+        name: The name of the function in ``run.py`` of the study.
+        about: The first paragraphs of its docstring.
+    """
+
+    def call(traces: Traces, **options: object) -> Result_co:
+        return called(study, traces, options)
+
+    call.__name__ = call.__qualname__ = name
+    call.__module__ = f"clockhand.studies.{study.name}.run"
+    call.__doc__ = about
+    call.__annotations__["return"] = study.made
+    return in_python(*arguments(study.name), *RUN, *READING)(call)
+
+
+def called(study: Study[Result_co], traces: Traces, keywords: Record) -> Result_co:
     """Run a study as a call of the library asks for it: by keywords.
 
     Raises:
@@ -286,7 +307,7 @@ def called(
     options, running, reading = parted(keywords)
     of_study = {option.keyword: name for name, option in options_of(study.name).items()}
     given = {of_study[word]: value for word, value in options.items()}
-    return run_study(study, traces, given, **running, reading=reading, beside=beside)
+    return run_study(study, traces, given, **running, reading=reading)
 
 
 def parted(keywords: Record) -> tuple[Fields, Fields, Reading]:
@@ -311,14 +332,15 @@ def check_jobs(jobs: int | None) -> None:
 
 
 def _equivalent(
-    study: Study[object], traces: Sequence[str], given: Record, beside: Mapping[str, object]
+    study: Study[object], traces: Sequence[str], given: Record, reading: Mapping[str, object]
 ) -> str:
     declared = options_of(study.name)
     settings: dict[str, object] = {}
     for name, value in checked(study.name, given).items():
         is_list = declared[name].kind == "list"
         settings[name] = (",".join(value) or None) if is_list else value
-    return equivalent_command(study.command, traces, {**settings, **beside})
+    words = {**settings, **reading, **study.written(given)}
+    return equivalent_command(dict(_engine.STUDIES)[study.name], traces, words)
 
 
 def run_facts(

@@ -7,72 +7,22 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::Formatter;
 
-use super::{TABLES, tables};
+use super::tables;
 use crate::columns::{ColumnKind, column_of};
+use crate::declaration::StudyDeclaration;
 use crate::error::SimError;
+use crate::memory_size::parse_page_bytes;
 use crate::options::{Domain, StudyOption};
 use crate::pages::{KEY_COLUMNS, PagesOptions, Row, key_options};
 use crate::study::{Cells, Columns, Files, Given, PlannedCell};
 
-/// How the cells of a study are made and known.
-#[derive(Clone, Copy, Debug)]
-pub struct Grid {
-    /// The study.
-    pub study: &'static str,
-    /// Its dimensions, in the order of rows; of options with `|` between them one is given, and those with `*` are
-    /// combined.
-    dimensions: &'static [&'static str],
-    /// Flags that older datasets lack: one that is not set is left out of a key.
-    newer: &'static [&'static str],
-}
+/// The column of a cell's key.
+const KEY: &str = "cell";
 
-/// The grids of all studies.
-const GRIDS: [Grid; 7] = [
-    Grid { study: "pages", dimensions: &["frames|memory", "policy"], newer: &[] },
-    Grid { study: "ssd", dimensions: &["ssd", "buffer", "arrivals"], newer: &[] },
-    Grid {
-        study: "translate",
-        dimensions: &["page_size", "frames|memory", "policy", "tlb*tlb2", "ratio|device"],
-        newer: &[],
-    },
-    Grid {
-        study: "filecache",
-        dimensions: &["page_size", "capacity", "policy", "admission", "device*insert"],
-        newer: &[],
-    },
-    Grid { study: "pagecache", dimensions: &["frames|memory", "policy"], newer: &["flush_at_end"] },
-    Grid {
-        study: "tier",
-        dimensions: &["page_size", "fast|fast_frames", "policy", "promote", "tiers"],
-        newer: &[],
-    },
-    Grid { study: "locality", dimensions: &[], newer: &[] },
-];
+/// Options that may name a file, which keys know by its content, and columns of rows.
+pub const FILE_OPTIONS: [&str; 5] = ["ssd", "device", "file_device", "tiers", "storage"];
 
-impl Grid {
-    /// The column of a cell's key.
-    pub const KEY: &str = "cell";
-
-    /// Options that may name a file, which keys know by its content, and columns of rows.
-    pub const FILES: [&str; 5] = ["ssd", "device", "file_device", "tiers", "storage"];
-
-    /// The grid of a study.
-    ///
-    /// # Errors
-    ///
-    /// There is no such study.
-    pub fn of(study: &str) -> Result<Self, SimError> {
-        let found = GRIDS.into_iter().find(|grid| grid.study == study);
-        found.ok_or_else(|| {
-            SimError::usage(format!("there is no study {study:?}"), "name another one")
-        })
-    }
-
-    /// The grids of all studies.
-    pub fn all() -> &'static [Grid] {
-        &GRIDS
-    }
-
+impl StudyDeclaration {
     /// The options that hold lists, of which cells are made.
     pub fn listed(self) -> impl Iterator<Item = &'static str> {
         self.dimensions.iter().flat_map(|dimension| dimension.split(['|', '*']))
@@ -80,7 +30,7 @@ impl Grid {
 
     /// The columns of a cell's key.
     pub fn key_columns(self) -> &'static [&'static str] {
-        if self.is_of_pages() { &KEY_COLUMNS } else { &[Self::KEY] }
+        if self.is_of_pages() { &KEY_COLUMNS } else { &[KEY] }
     }
 
     /// Options that are columns of the key behind those.
@@ -96,7 +46,7 @@ impl Grid {
         let options = self.key_options().map(|option| (option.name, kept_as(option.domain)));
         let interval = column_of(Row::COLUMNS, "interval");
         let of_cell = tables::Dataset::COLUMNS.iter().flat_map(|column| {
-            let names = match column.name == Self::KEY {
+            let names = match column.name == KEY {
                 true => self.key_columns(),
                 false => std::slice::from_ref(&column.name),
             };
@@ -106,12 +56,15 @@ impl Grid {
     }
 
     fn is_of_pages(self) -> bool {
-        self.study == "pages"
+        self.name == "pages"
     }
 
-    /// Flags that older datasets lack.
-    pub fn newer(self) -> &'static [&'static str] {
-        self.newer
+    /// The columns by which rows of a dataset are sorted, those of the key's options behind the device.
+    pub fn order(self) -> Vec<&'static str> {
+        let shared = if self.is_of_pages() { 2 } else { self.order.len() };
+        let options = self.key_options().map(|option| option.name);
+        let (first, last) = self.order.split_at(shared);
+        first.iter().copied().chain(options).chain(last.iter().copied()).collect()
     }
 
     /// The cells of an experiment that was made of these options, in the order of its rows on any trace.
@@ -140,6 +93,10 @@ impl Grid {
                 options.extend(items[position].clone());
             }
             experiment.settle(&point, &mut options);
+            // Cells know their page size in bytes, however it was written.
+            if let Some(Value::String(size)) = options.get_mut("page_size") {
+                *size = parse_page_bytes(size)?.to_string();
+            }
             Ok(PlannedCell { named: self.named(&options), key: self.key(options, &mut files)? })
         };
         experiment.points().into_iter().map(cell).collect()
@@ -156,16 +113,14 @@ impl Grid {
                 known.insert(name, files.known_by(value)?);
             }
         }
-        Ok(Columns::from([(Self::KEY.to_owned(), spaced_json(&known).into())]))
+        Ok(Columns::from([(KEY.to_owned(), spaced_json(&known).into())]))
     }
 
     /// The texts of options that are columns of the study's rows and may name a file.
     fn named(self, options: &Columns) -> Columns {
-        let columns = TABLES.iter().find(|(study, _)| *study == self.study);
-        let columns = columns.map_or(&[][..], |(_, columns)| columns);
-        let is_column = |name: &&str| columns.iter().any(|column| column.name == *name);
+        let is_column = |name: &&str| self.columns.iter().any(|column| column.name == *name);
         let text = |name: &str| options.get(name).filter(|value| !value.is_null());
-        let named = Self::FILES.into_iter().filter(is_column).filter_map(|name| {
+        let named = FILE_OPTIONS.into_iter().filter(is_column).filter_map(|name| {
             let or_that_of_pages = || text("device").filter(|_| name == "file_device");
             Some((name.to_owned(), text(name).or_else(or_that_of_pages)?.clone()))
         });
@@ -285,7 +240,7 @@ mod tests {
             "frames": "8..9", "memory": null, "policy": ["lru", "clock"], "seed": 3, "file_device": null,
             "device": "hdd", "flush_at_end": false, "zero_clean": "drop",
         });
-        let plan = Grid::of("pagecache").unwrap().plan(&given(options), &Sizes).unwrap();
+        let plan = crate::pagecache::STUDY.plan(&given(options), &Sizes).unwrap();
         let texts: Vec<&str> = plan.iter().map(|cell| cell.key["cell"].as_str().unwrap()).collect();
         let text = |frames, policy| {
             format!(

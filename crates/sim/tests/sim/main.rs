@@ -3,6 +3,7 @@
 mod bound;
 mod cancellation;
 mod costs;
+mod declarations;
 mod experiments;
 mod filecache;
 mod filecache_drops;

@@ -4,26 +4,18 @@ import polars as pl
 
 from clockhand import _engine
 from clockhand.studies.result import StudyResult
-from clockhand.study.calls import arguments, asks, in_python
+from clockhand.study.calls import arguments, in_python
 from clockhand.study.columns import schema
 from clockhand.study.options import Names
 from clockhand.study.records import Record
-from clockhand.study.run import Study, called
-from clockhand.traces import Traces
-
-SCHEMA = schema("filecache")
-"""Names, order and types of the columns of a result; the first eight are the contract."""
-
-BREAK_EVEN_SCHEMA = schema("break-even")
-"""Names, order and types of the columns of :func:`break_even`."""
+from clockhand.study.run import Study, call_of
 
 
 class FileCacheRun(StudyResult):
     """The result of :func:`run_filecache`, with the attributes of :class:`~.result.StudyResult`.
 
-    Rows are in the order trace, block size, capacity, policy, admission, device, insertion, with
-    the columns of :data:`SCHEMA`; the bound has one for all admissions. Counts are of blocks, times
-    in microseconds.
+    Rows are in the order trace, block size, capacity, policy, admission, device, insertion; the
+    bound has one for all admissions. Counts are of blocks, times in microseconds.
     """
 
     leading = (
@@ -32,22 +24,16 @@ class FileCacheRun(StudyResult):
     )  # fmt: skip
 
 
-FILE_CACHE = Study(
-    name="filecache",
-    command="filecache",
-    made=FileCacheRun,
-    page_column="block_bytes",
-)
+STUDY = Study("filecache", FileCacheRun, page_column="block_bytes")
 
-
-@asks("filecache")
-def run_filecache(traces: Traces, **options: object) -> FileCacheRun:
+run_filecache = call_of(
+    STUDY,
+    "run_filecache",
     """Put file caches in front of devices, and return the time of all references with and without.
 
     Names may be lists with commas, ``all`` or patterns.
-    """
-    return called(FILE_CACHE, traces, options)
-
+    """,
+)
 
 PRICES = ("page_size", "insert", "insert_ns", "stack_share", "cache_device")
 """The options that say after how many hits a block has paid, beside the devices."""
@@ -62,8 +48,7 @@ def break_even(devices: Names, **options: object) -> pl.DataFrame:
         options: Block sizes, and what is charged.
 
     Returns:
-        One row per block size, device and insertion, as given, with the columns of
-        :data:`BREAK_EVEN_SCHEMA`.
+        One row per block size, device and insertion, as given.
 
     Raises:
         UsageError: something is unknown or out of range.
@@ -73,5 +58,5 @@ def break_even(devices: Names, **options: object) -> pl.DataFrame:
 
 def break_even_of(given: Record) -> pl.DataFrame:
     """Return the same for options by the names of the command's; others do not matter."""
-    rows = _engine.break_even(FILE_CACHE.options(given))
-    return pl.DataFrame(rows, schema=BREAK_EVEN_SCHEMA)
+    rows = _engine.break_even(STUDY.options(given))
+    return pl.DataFrame(rows, schema=schema("break-even"))

@@ -11,18 +11,14 @@ from clockhand.studies.locality.tables import (
     cell_of,
     lists,
     lists_of,
+    notes_of,
     of_dataset,
     parts_of,
-    sampling_notes,
-    thinning_notes,
 )
-from clockhand.study.calls import asks
-from clockhand.study.columns import Part
 from clockhand.study.errors import UsageError
 from clockhand.study.progress import Watch
 from clockhand.study.records import Fields, Record
-from clockhand.study.run import Options, Study, called
-from clockhand.traces import Traces
+from clockhand.study.run import Options, Study, call_of
 
 
 def _analysed(
@@ -43,43 +39,26 @@ def _analysed(
     if not sources:
         raise UsageError("no trace is given", "add a file")
     page_bytes = _engine.parse_page_bytes(options["page_size"])
-    rows, traces, devices, counted = [], [], [], []
-    parts: dict[str, list[Part]] = {name: [] for name in KINDS}
-    for source in sources:
-        result = _engine.locality(
-            source,
-            options,
-            curve="miss-curve" in tables,
-            inter_reference="recency" in tables,
-            rankings=bool({"summary", "ranks", "inversions"}.intersection(tables)),
-            working_sets="working-set" in tables,
-            blocks=blocks,
-            jobs=jobs,
-            watch=watch,
-        )
-        if blocks:
-            counted.append((result["trace"], result["whole"]["rankings"]))
-        rows.append(cell_of(result, page_bytes))
-        if on_rows is None:
-            for name, found in parts_of(result, page_bytes, tables).items():
-                parts[name] += found
-        else:
-            rows[-1] |= lists_of(result, page_bytes)
-        notes = sampling_notes(result["sampling"])
-        notes += thinning_notes(result["thinning"], result["trace"])
-        traces.append({**result["trace"], "study_notes": notes})
-        devices.append(result["device"])
-    if on_rows is not None and cells:
-        on_rows([(cells[0], row) for row in rows])
-    facts = {"traces": traces, "devices": devices, "policies": []}
-    return {"rows": rows, **facts, "parts": parts, "blocks": counted}
+    asked: Fields = {"tables": list(tables), "blocks": blocks, "jobs": jobs, "watch": watch}
+    found = [_engine.locality(source, options, **asked) for source in sources]
+    rows = [cell_of(result, page_bytes) for result in found]
+    if on_rows is not None:
+        rows = [row | lists_of(it, page_bytes) for row, it in zip(rows, found, strict=True)]
+        on_rows([(cell, row) for cell in cells or () for row in rows])
+    return {
+        "rows": rows,
+        "traces": [{**result["trace"], "study_notes": notes_of(result)} for result in found],
+        "devices": [result["device"] for result in found],
+        "policies": [],
+        "parts": parts_of([] if on_rows else found, page_bytes, tables),
+        "blocks": [(it["trace"], it["whole"]["rankings"]) for it in found if blocks],
+    }
 
 
-LOCALITY = Study(
-    name="locality",
-    command="locality",
+STUDY = Study(
+    "locality",
+    Locality,
     own_engine=_analysed,
-    made=Locality,
     contender=None,
     own_schema=of_dataset,
     beside=lists,
@@ -91,10 +70,9 @@ def locality_with(tables: Collection[str], blocks: int = 0) -> Study[Locality]:
 
     Rankings are counted in so many blocks of equally many references, too.
     """
-    return replace(LOCALITY, own_engine=partial(_analysed, tables=tables, blocks=blocks))
+    return replace(STUDY, own_engine=partial(_analysed, tables=tables, blocks=blocks))
 
 
-@asks("locality")
-def run_locality(traces: Traces, **options: object) -> Locality:
-    """Show how the programs of traces use their pages."""
-    return called(LOCALITY, traces, options)
+run_locality = call_of(
+    STUDY, "run_locality", """Show how the programs of traces use their pages."""
+)

@@ -89,7 +89,7 @@ def lists_of(result: Record, page_bytes: int) -> "dict[str, pl.Series]":
         result: What the engine gave.
         page_bytes: Bytes of a page.
     """
-    parts = parts_of(result, page_bytes, KINDS)
+    parts = parts_of([result], page_bytes, KINDS)
     tables = {name: ColumnParts(kinds, parts[name]).table() for name, kinds in KINDS.items()}
     return {
         column_of(name): table.drop(IDENTITY).to_struct(column_of(name))
@@ -97,22 +97,25 @@ def lists_of(result: Record, page_bytes: int) -> "dict[str, pl.Series]":
     }
 
 
-def parts_of(result: Record, page_bytes: int, wanted: Collection[str]) -> dict[str, list[Part]]:
-    """Return the tables of what the engine found in one trace, by their names in :data:`KINDS`.
+def parts_of(
+    found: Sequence[Record], page_bytes: int, wanted: Collection[str]
+) -> dict[str, list[Part]]:
+    """Return the tables of what the engine found in traces, by their names in :data:`KINDS`.
 
     Args:
-        result: What the engine gave.
+        found: What the engine gave of each.
         page_bytes: Bytes of a page.
         wanted: The names of those that are to have rows.
     """
-    trace = result["trace"]
-    of_cell = {
-        "trace": trace["name"],
-        "page_bytes": page_bytes,
-        "skipped_requests": trace["skipped_records"],
-    }
+    cells = [cell_of(result, page_bytes) for result in found]
+    of_cells = [{name: cell[name] for name in IDENTITY} for cell in cells]
     return {
-        name: [{**of_cell, **part} for part in made(result)] if name in wanted else []
+        name: [
+            {**of_cell, **part}
+            for of_cell, result in zip(of_cells, found, strict=True)
+            if name in wanted
+            for part in made(result)
+        ]
         for name, made in _MADE.items()
     }
 
@@ -133,31 +136,27 @@ def table_of(cells: "pl.DataFrame", table: str, beside: Sequence[str] = ()) -> "
     return rows.select(*KINDS[table], *beside)
 
 
-def sampling_notes(sampling: Record | None) -> list[str]:
-    """Say what a sample followed, if there was one."""
-    if sampling is None:
-        return []
-    return [
-        f"{sampling['pages']:,} pages were followed, a share of {sampling['rate']:.3g} of all, "
-        f"with {sampling['references']:,} references; the numbers of pages are estimates with a "
-        f"standard error of {sampling['footprint_standard_error']:,.0f} pages"
-    ]
-
-
 THINNED = "the miss curve has "
 """Begins what is noted of a thinned curve."""
 
 
-def thinning_notes(thinning: Record | None, trace: Record) -> list[str]:
-    """Say how far a thinned miss curve is from the whole one, if it was thinned."""
-    if thinning is None:
-        return []
-    moved = thinning["most_moved_references"]
-    return [
-        f"{THINNED}{thinning['points']:,} of {thinning['whole_points']:,} sizes; between them, "
-        f"straight lines are off by at most {moved:,.1f} misses or writes, "
-        f"{100 * moved / max(1, trace['references']):.2g} % of the references"
-    ]
+def notes_of(result: Record) -> list[str]:
+    """Say what a sample followed, and how far a thinned miss curve is from the whole one."""
+    notes = []
+    if (sampling := result["sampling"]) is not None:
+        notes.append(
+            f"{sampling['pages']:,} pages were followed, a share of {sampling['rate']:.3g} of all, "
+            f"with {sampling['references']:,} references; the numbers of pages are estimates with "
+            f"a standard error of {sampling['footprint_standard_error']:,.0f} pages"
+        )
+    if (thinning := result["thinning"]) is not None:
+        moved = thinning["most_moved_references"]
+        notes.append(
+            f"{THINNED}{thinning['points']:,} of {thinning['whole_points']:,} sizes; between them, "
+            f"straight lines are off by at most {moved:,.1f} misses or writes, "
+            f"{100 * moved / max(1, result['trace']['references']):.2g} % of the references"
+        )
+    return notes
 
 
 def _rankings(result: Record) -> list[Fields]:

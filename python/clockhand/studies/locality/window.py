@@ -15,16 +15,13 @@ from clockhand.study.records import Fields, Record
 from clockhand.study.run import reading_warnings, run_facts, trace_facts
 from clockhand.traces import Reading, Traces, reading_options, sources
 
-WINDOW_SCHEMA = schema("locality window")
-"""Names, order and types of the columns; a row per position, from 1 to the frames."""
-
 
 @dataclass(frozen=True)
 class WindowPrediction:
     """What windows of CFLRU would save; docs/locality.md defines it.
 
     Attributes:
-        rows: One row per trace and position, with the columns of :data:`WINDOW_SCHEMA`.
+        rows: One row per trace and position, from 1 to the frames.
         facts: Command, version, trace hashes and device.
         warnings: What the readers passed over or assumed, one sentence each.
     """
@@ -107,4 +104,4 @@ def _rows(result: Record, page_bytes: int) -> pl.DataFrame:
         frames=pl.lit(result["frames"]),
         predicted_window=pl.lit(result["predicted_window"]),
     )
-    return rows.select(pl.col(name).cast(kind) for name, kind in WINDOW_SCHEMA.items())
+    return rows.select(pl.col(name).cast(kind) for name, kind in schema("locality window").items())

@@ -1,20 +1,14 @@
 """Page caches: policies under traces of calls, syncs, truncations, a flusher and reading ahead."""
 
 from clockhand.studies.result import StudyResult
-from clockhand.study.calls import asks
-from clockhand.study.columns import schema
-from clockhand.study.run import Study, called
-from clockhand.traces import Traces
-
-SCHEMA = schema("pagecache")
-"""Names, order and types of the columns of a result."""
+from clockhand.study.run import Study, call_of
 
 
 class PageCacheRun(StudyResult):
     """The result of :func:`run_pagecache`, with the attributes of :class:`~.result.StudyResult`.
 
-    Rows are in the order trace, memory size, policy, with the columns of :data:`SCHEMA`. All I/Os
-    and evictions are counted in pages, times in microseconds.
+    Rows are in the order trace, memory size, policy. All I/Os and evictions are counted in pages,
+    times in microseconds.
     """
 
     compared_by = "policy"
@@ -24,19 +18,14 @@ class PageCacheRun(StudyResult):
     )  # fmt: skip
 
 
-PAGE_CACHE = Study(
-    name="pagecache",
-    command="pagecache",
-    made=PageCacheRun,
-    predicts_windows=True,
-)
+STUDY = Study("pagecache", PageCacheRun, predicts_windows=True)
 
-
-@asks("pagecache")
-def run_pagecache(traces: Traces, **options: object) -> PageCacheRun:
+run_pagecache = call_of(
+    STUDY,
+    "run_pagecache",
     """Run policies under traces of events and keep the facts for a report.
 
     A trace that knows of nothing but reads and writes is taken as accesses of memory; with
     ``first_touch="read"`` it gives the counts of :func:`clockhand.run_simulation`.
-    """
-    return called(PAGE_CACHE, traces, options)
+    """,
+)

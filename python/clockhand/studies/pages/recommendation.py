@@ -19,8 +19,8 @@ from clockhand.studies.pages.recommendation_sentences import (
     robustness,
 )
 from clockhand.studies.pages.recommended import SITUATION_SCHEMA, Recommendation
-from clockhand.studies.pages.run import SCHEMA
 from clockhand.study.calls import READING, RUN, in_python
+from clockhand.study.columns import schema
 from clockhand.study.errors import UsageError, option
 from clockhand.study.facts import Facts, equivalent_command
 from clockhand.study.limits import MAXIMUM_FRAMES
@@ -167,7 +167,7 @@ class _Question:
             situations.append(Situation(name, asked, float(ratio * factor), times_us))
         table = pl.DataFrame(
             [rows[name, frames] for frames in sorted({*sizes.values()}) for name in names],
-            schema=SCHEMA,
+            schema=schema("pages"),
         )
         warnings = [f"{source.name}: {note}" for note in reading_notes(facts)]
         halves = self._halves(source, facts["requests"], asked, candidates, watch)

@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 class Simulation(StudyResult):
     """The result of :func:`run_simulation`, with the attributes of :class:`~.result.StudyResult`.
 
-    Rows are in the order trace, memory size, policy, with the columns of :data:`.run.SCHEMA`. All
-    I/Os and evictions are counted in pages, times in microseconds.
+    Rows are in the order trace, memory size, policy. All I/Os and evictions are counted in pages,
+    times in microseconds.
 
     Attributes:
-        gauges: The values inside the policies that were sampled, with the columns of
-            :data:`.run.GAUGE_SCHEMA`; no rows if none were asked for.
+        gauges: The values inside the policies that were sampled; no rows if none were asked for.
     """
 
     compared_by = "policy"

@@ -8,11 +8,8 @@ import polars as pl
 from clockhand.report.canvas import Spec
 from clockhand.report.reported import Reported
 from clockhand.studies.programs.findings import KERNEL, compared_device_reads, not_comparable
-from clockhand.studies.programs.kernel_swap import remove_leftover_swap
-from clockhand.studies.programs.machine import check_limits, check_machine, pageable
-from clockhand.studies.programs.options import OPTIONS, ProgramSettings
-from clockhand.studies.programs.plan import Planned
-from clockhand.studies.programs.run import equivalent, run_facts
+from clockhand.studies.programs.options import OPTIONS
+from clockhand.studies.programs.plan import Prepared
 from clockhand.studies.programs.samples import Live
 from clockhand.studies.programs.streams import standard_input
 from clockhand.studies.programs.turns import COMPARED_SAMPLE_SCHEMA, COMPARISON_SCHEMA, Turns
@@ -120,7 +117,6 @@ def compare(
         UsageError: something is unknown, out of range or contradictory, or cannot be paged.
         ClockhandError: this machine refuses, or no process was paged.
     """
-    settings = ProgramSettings.parse(options)
     check_range("repeat", repeat, 1, MOST_RUNS)
     paged = [policy for policy in policies if policy != KERNEL]
     if not paged:
@@ -129,14 +125,9 @@ def compare(
             + f" names no policy, and the {KERNEL} gets as much memory as a policy uses",
             "add one, such as clock",
         )
-    planned = Planned.of(paged, settings)
-    program = pageable(command)
-    check_machine()
-    check_limits(settings.address_space_bytes)
-    if settings.swap is not None:
-        remove_leftover_swap(settings.swap)
+    prepared = Prepared.of(command, paged, options)
     with standard_input() as given:
-        turns = Turns(program, settings, planned, given, live)
+        turns = Turns(prepared.program, prepared.settings, prepared.planned, given, live)
         turns.run(paged, KERNEL in policies, repeat, tell)
     order = {policy: place for place, policy in enumerate(policies)}
     rows = sorted(turns.rows, key=lambda row: (order[row["policy"]], row["run"]))
@@ -144,13 +135,9 @@ def compare(
     return PagedComparison(
         rows=table,
         samples=pl.DataFrame(turns.samples, schema=COMPARED_SAMPLE_SCHEMA),
-        facts=run_facts(
-            program,
+        facts=prepared.facts(
             turns.ended[0],
-            settings,
-            planned,
-            command=made_by
-            or equivalent(program, settings, compare=",".join(policies), repeat=repeat),
+            command=made_by or prepared.equivalent(compare=",".join(policies), repeat=repeat),
             notes=turns.notes,
         ),
         warnings=[

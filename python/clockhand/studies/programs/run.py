@@ -1,33 +1,25 @@
 """Real programs under the policies: the user-space pager, and the simulator beside it."""
 
 import os
-import platform
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import cast
 
-from clockhand.capture.programs import Program
 from clockhand.studies.programs.findings import device_reads, unpaged
-from clockhand.studies.programs.kernel_swap import remove_leftover_swap
-from clockhand.studies.programs.machine import check_limits, check_machine, pageable
-from clockhand.studies.programs.options import OPTIONS, ProgramSettings
+from clockhand.studies.programs.options import OPTIONS
 from clockhand.studies.programs.pager import paging, started_pager, swap_notes
-from clockhand.studies.programs.plan import Planned
+from clockhand.studies.programs.plan import Prepared
 from clockhand.studies.programs.replay import replayed
 from clockhand.studies.programs.result import PagedRun
 from clockhand.studies.programs.rows import disagreements, failures, other_bits, process_rows
 from clockhand.studies.programs.samples import Live, Samples, opened
-from clockhand.studies.programs.watched_program import Ended, run_program
+from clockhand.studies.programs.watched_program import run_program
 from clockhand.study.calls import in_python
 from clockhand.study.errors import UsageError, option
-from clockhand.study.facts import PagedRunFacts, equivalent_command
 from clockhand.study.files import check_places
 from clockhand.study.progress import Watch
 from clockhand.study.records import Record
-from clockhand.study.run import run_facts as made_now
-from clockhand.study.shell import shell_line
 
 Progress = Callable[[], AbstractContextManager[Watch | None]]
 """Opens something that shows progress."""
@@ -72,24 +64,14 @@ def run(
         ClockhandError: this machine refuses, or no process was paged.
         OSError: there is no place for the log.
     """
-    settings = ProgramSettings.parse(options)
-    planned = Planned.of([policy], settings)
-    program = pageable(command)
-    if record is not None:
-        record = _record_place(record)
-    check_machine()
-    check_limits(settings.address_space_bytes)
-    if settings.swap is not None:
-        remove_leftover_swap(settings.swap)
-    with _log(record, is_wanted=simulate) as log:
-        pager = started_pager(policy, planned, settings, record=log)
+    place = None if record is None else _record_place(record)
+    prepared = Prepared.of(command, [policy], options)
+    program, settings = prepared.program, prepared.settings
+    with _log(place, is_wanted=simulate) as log:
+        pager = started_pager(policy, prepared.planned, settings, record=log)
         with opened(live) as watch:
             samples = Samples(pager, watch)
-            ended = run_program(
-                program.command,
-                look=samples.look,
-                **paging(pager, program),
-            )
+            ended = run_program(program.command, look=samples.look, **paging(pager, program))
             statistics = pager.finish()
         samples.take(ended.seconds, statistics)
         rows = process_rows(statistics, policy, program)
@@ -98,19 +80,16 @@ def run(
         if simulate and log is not None:
             with nullcontext() if progress is None else progress() as watch_replay:
                 rows, traces, left_out = replayed(
-                    rows, log, settings, record is not None, watch_replay
+                    rows, log, settings, place is not None, watch_replay
                 )
             notes += left_out
     return PagedRun(
         rows=rows,
         samples=samples.counts(),
         gauges=samples.gauges(),
-        facts=run_facts(
-            program,
+        facts=prepared.facts(
             ended,
-            settings,
-            planned,
-            command=made_by or equivalent(program, settings, policy=policy, record=record),
+            command=made_by or prepared.equivalent(policy=policy, record=place),
             notes=notes,
             traces=traces,
         ),
@@ -140,35 +119,3 @@ def _log(record: Path | None, *, is_wanted: bool) -> Iterator[Path | None]:
         return
     with tempfile.TemporaryDirectory(prefix="clockhand-run-") as folder:
         yield Path(folder) / "log.parquet"
-
-
-def equivalent(program: Program, settings: ProgramSettings, **options: object) -> str:
-    """Return the command line that does what a call of the library does."""
-    words = equivalent_command("run", [], {**options, **settings.given()})
-    return f"{words} -- {shell_line(program.command)}"
-
-
-def run_facts(
-    program: Program,
-    ended: Ended,
-    settings: ProgramSettings,
-    planned: Planned,
-    *,
-    command: str,
-    notes: Sequence[str],
-    traces: Sequence[Record] = (),
-) -> PagedRunFacts:
-    """Return how a run was made."""
-    facts = made_now(
-        command=command,
-        seed=settings.seed,
-        options={**settings.facts(), "kernel": platform.release()},
-        program=shell_line(program.command),
-        exit_code=ended.exit_code,
-        seconds=ended.seconds,
-        notes=list(notes),
-        traces=traces,
-        devices=[planned.device],
-        policies=planned.policies,
-    )
-    return cast(PagedRunFacts, facts)

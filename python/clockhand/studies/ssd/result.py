@@ -14,8 +14,8 @@ from clockhand.study.run import Columns
 class SsdRun(StudyResult):
     """The result of :func:`run_ssd`, with the attributes of :class:`~.result.StudyResult`.
 
-    Rows are in the order trace, drive, buffer, arrivals, with the columns of
-    :data:`.run.SSD_SCHEMA`. Counts are of pages, but for batches and erases (blocks).
+    Rows are in the order trace, drive, buffer, arrivals. Counts are of pages, but for batches and
+    erases (blocks).
 
     Attributes:
         wear: How many blocks of each cell's drive were erased how often.

@@ -2,18 +2,11 @@
 
 from clockhand.studies.ssd.findings import FAMILY
 from clockhand.studies.ssd.result import SsdRun, beside, result_of
-from clockhand.study.calls import asks
-from clockhand.study.columns import schema
-from clockhand.study.run import Study, called
-from clockhand.traces import Traces
+from clockhand.study.run import Study, call_of
 
-SSD_SCHEMA = schema("ssd")
-"""Names, order and types of the columns of a result; the first sixteen are the contract."""
-
-SSD = Study(
-    name="ssd",
-    command="ssd",
-    made=SsdRun,
+STUDY = Study(
+    "ssd",
+    SsdRun,
     contender="buffer",
     devices="ssds",
     label=lambda: FAMILY,
@@ -21,11 +14,11 @@ SSD = Study(
     result_of=result_of,
 )
 
-
-@asks("ssd")
-def run_ssd(traces: Traces, **options: object) -> SsdRun:
+run_ssd = call_of(
+    STUDY,
+    "run_ssd",
     """Put write buffers in front of flash drives and count what traces turn into.
 
     Addresses are the trace's own; its streams get ranges of their own that begin with a block.
-    """
-    return called(SSD, traces, options)
+    """,
+)

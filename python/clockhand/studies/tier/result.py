@@ -23,9 +23,8 @@ COURSE_SCHEMA: Mapping[str, pl.DataType] = dict.fromkeys(
 class Tiering(StudyResult):
     """The result of :func:`run_tier`, with the attributes of :class:`~.result.StudyResult`.
 
-    Rows are in the order trace, page size, fast size, policy, promotion, tiers, with the columns of
-    :data:`.run.TIER_SCHEMA`. Times are in nanoseconds. The row of ``bound`` has references and
-    times alone.
+    Rows are in the order trace, page size, fast size, policy, promotion, tiers. Times are in
+    nanoseconds. The row of ``bound`` has references and times alone.
 
     Attributes:
         courses: Counts over time, one row per cell. Some lists are over windows of about the same

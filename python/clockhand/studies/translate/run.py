@@ -1,10 +1,7 @@
 """Address translation and paging: traces under TLBs, page sizes and memory sizes."""
 
 from clockhand.studies.result import StudyResult
-from clockhand.study.calls import asks
-from clockhand.study.columns import schema
-from clockhand.study.run import Options, Study, called
-from clockhand.traces import Traces
+from clockhand.study.run import Options, Study, call_of
 
 RATIOS = ("1", "10", "100", "1000")
 """How many times slower than memory the SCM paper's storage is."""
@@ -16,15 +13,11 @@ def _with_storage(options: Options) -> Options:
     return options if is_given else {**options, "ratio": list(RATIOS)}
 
 
-TRANSLATE_SCHEMA = schema("translate")
-"""Names, order and types of the columns of a result."""
-
-
 class Translation(StudyResult):
     """The result of :func:`run_translate`, with the attributes of :class:`~.result.StudyResult`.
 
-    Rows are in the order trace, page size, memory size, policy, TLB, storage, with the columns of
-    :data:`TRANSLATE_SCHEMA`. Times are means per reference in nanoseconds.
+    Rows are in the order trace, page size, memory size, policy, TLB, storage. Times are means per
+    reference in nanoseconds.
     """
 
     leading = (
@@ -33,19 +26,14 @@ class Translation(StudyResult):
     )  # fmt: skip
 
 
-TRANSLATE = Study(
-    name="translate",
-    command="translate",
-    made=Translation,
-    completed=_with_storage,
-)
+STUDY = Study("translate", Translation, completed=_with_storage)
 
-
-@asks("translate")
-def run_translate(traces: Traces, **options: object) -> Translation:
+run_translate = call_of(
+    STUDY,
+    "run_translate",
     """Translate every address of traces and page the memory behind, for a grid of cells.
 
     Every list is a dimension of the grid; one reading of each trace serves all cells. A request is
     one reference, to the page of its first byte. Each stream is an address space of its own.
-    """
-    return called(TRANSLATE, traces, options)
+    """,
+)

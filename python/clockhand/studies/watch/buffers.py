@@ -4,17 +4,16 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from functools import partial
 
 from clockhand import _engine
-from clockhand.studies.watch.playing import Playing, check_side_by_side, first_requests
+from clockhand.studies.watch.playing import Playing, check_side_by_side, played
 from clockhand.study.calls import READING, SHOWN, arguments, in_python
-from clockhand.study.facts import SsdRunFacts, equivalent_command
+from clockhand.study.facts import SsdRunFacts
 from clockhand.study.options import checked
-from clockhand.study.progress import watched
 from clockhand.study.records import Fields, Record
-from clockhand.study.run import parted, reading_warnings, run_facts, trace_facts
-from clockhand.traces import OneTrace, reading_options, sources
+from clockhand.study.run import parted
+from clockhand.traces import OneTrace
 
 
 @dataclass(frozen=True)
@@ -120,51 +119,20 @@ def watch_buffers(
         UsageError: something is unknown, out of range or contradictory.
         ClockhandError: the trace or the drive's file cannot be read.
     """
-    given, running, reading = parted(options)
+    given, _, _ = parted(options)
     settings = checked("ssd", {"buffer": buffers, "ssd": ssd, **given})
     check_side_by_side("buffer", "write buffers", settings["buffer"])
-    with watched(running["watch"]) as on_progress:
-        (source,) = sources(trace, watch=on_progress, **first_requests(trace, reading))
-        result = _engine.watch_buffers(source, settings, watch=on_progress)
-    command = running["command"]
-    if command is None:
-        shown = {name: settings[name] for name in ("buffer", "ssd", *OPTIONS)}
-        command = equivalent_command("watch", [source.name], {**shown, **reading_options(reading)})
+    result, facts, warnings = played(
+        trace,
+        options,
+        {name: settings[name] for name in ("buffer", "ssd", *OPTIONS)},
+        partial(_engine.watch_buffers, options=settings),
+        lambda it: (it["ssd"]["page_bytes"], {"ssds": [it["ssd"]], "buffers": it["courses"]}),
+    )
     return WatchedBuffers(
         requests=result["requests"],
         pages_per_block=result["pages_per_block"],
-        courses=[_course(course) for course in result["courses"]],
-        facts=_facts(result, command, settings),
-        warnings=reading_warnings([result["trace"]]),
+        courses=[BufferCourse(**course) for course in result["followed"]],
+        facts=facts,
+        warnings=warnings,
     )
-
-
-def _course(course: Record) -> BufferCourse:
-    return BufferCourse(
-        buffer=course["row"]["buffer"],
-        row=course["row"],
-        dram_capacity=course["dram_capacity"],
-        nvm_capacity=course["nvm_capacity"],
-        steps_json=course["steps"],
-    )
-
-
-def _facts(result: Record, command: str, options: Record) -> SsdRunFacts:
-    buffers = [
-        {
-            "name": course["row"]["buffer"],
-            "resolved": course["row"]["buffer_resolved"],
-            "summary": course["summary"],
-            "paper": course["paper"],
-        }
-        for course in result["courses"]
-    ]
-    facts = run_facts(
-        command=command,
-        seed=options["seed"],
-        options={name: options[name] for name in ("precondition", "map", "drain")},
-        traces=[trace_facts(result["trace"], result["ssd"]["page_bytes"])],
-        ssds=[result["ssd"]],
-        buffers=buffers,
-    )
-    return cast(SsdRunFacts, facts)

@@ -1,20 +1,17 @@
 """Every step of one policy or two on the same references, as the simulator takes them."""
 
 from collections.abc import Sequence
-from typing import cast
+from functools import partial
 
 from clockhand import _engine
-from clockhand.studies.watch.playing import check_side_by_side, first_requests
+from clockhand.studies.watch.playing import check_side_by_side, played
 from clockhand.studies.watch.result import Course, Watched
 from clockhand.study.calls import READING, SHOWN, arguments, in_python
-from clockhand.study.facts import Facts, equivalent_command
 from clockhand.study.limits import check_range
 from clockhand.study.options import names_of, options_of
-from clockhand.study.progress import watched
-from clockhand.study.records import Record
-from clockhand.study.run import parted, reading_warnings, run_facts, trace_facts
+from clockhand.study.run import parted
 from clockhand.study.selections import expanded
-from clockhand.traces import OneTrace, reading_options, sources
+from clockhand.traces import OneTrace
 
 MAXIMUM_FRAMES = 1024
 
@@ -50,65 +47,24 @@ def watch_policies(
         ClockhandError: the trace cannot be read.
     """
     check_range("frames", frames, 1, MAXIMUM_FRAMES)
-    given, running, reading = parted(options)
+    given, _, _ = parted(options)
     settings = {name: options_of("pages")[name].checked(given.get(name)) for name in OPTIONS}
     policies = expanded("policy", policies, names_of("policies"))
     check_side_by_side("policy", "policies", policies)
-    asked = {**settings, "policy": policies}
-    seed = settings.pop("seed")
-    page_bytes = _engine.parse_page_bytes(settings.pop("page_size"))
-    with watched(running["watch"]) as on_progress:
-        (source,) = sources(trace, watch=on_progress, **first_requests(trace, reading))
-        result = _engine.watch_policies(source, asked, frames=frames, watch=on_progress)
-    command = running["command"]
-    if command is None:
-        shown = {"frames": frames, "page_size": page_bytes, "seed": seed, **settings}
-        command = equivalent_command(
-            "watch", [source.name], {"policy": policies, **shown, **reading_options(reading)}
-        )
-    trace_read = result["trace"]
+    asked = {"policy": policies, **settings}
+    page_bytes, seed = _engine.parse_page_bytes(settings.pop("page_size")), settings.pop("seed")
+    result, facts, warnings = played(
+        trace,
+        options,
+        {"policy": policies, "frames": frames, "page_size": page_bytes, "seed": seed, **settings},
+        partial(_engine.watch_policies, options=asked, frames=frames),
+        lambda it: (page_bytes, {"devices": [it["device"]], "policies": it["courses"]}),
+    )
     return Watched(
         references=result["references"],
         pages=result["pages"],
         frames=frames,
-        courses=[_course(course) for course in result["courses"]],
-        facts=_facts(result, command, page_bytes, seed, {"frames": frames, **settings}),
-        warnings=reading_warnings([trace_read]),
+        courses=[Course(**course) for course in result["followed"]],
+        facts=facts,
+        warnings=warnings,
     )
-
-
-def _course(course: Record) -> Course:
-    counts = {key: course[key] for key in ("hits", "misses", "read_ios", "write_ios")}
-    return Course(
-        policy=course["policy"],
-        policy_resolved=course["policy_resolved"],
-        steps_json=course["steps"],
-        **counts,
-    )
-
-
-def _facts(
-    result: Record,
-    command: str,
-    page_bytes: int,
-    seed: int,
-    options: Record,
-) -> Facts:
-    policies = [
-        {
-            "name": course["policy"],
-            "resolved": course["policy_resolved"],
-            "summary": course["summary"],
-            "paper": course["paper"],
-        }
-        for course in result["courses"]
-    ]
-    facts = run_facts(
-        command=command,
-        seed=seed,
-        options=options,
-        traces=[trace_facts(result["trace"], page_bytes)],
-        devices=[result["device"]],
-        policies=policies,
-    )
-    return cast(Facts, facts)

@@ -5,19 +5,24 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from clockhand.command.study import study_command
+from clockhand.command.study import add_study
 from clockhand.command.tables import print_table
 from clockhand.studies.translate.findings import findings
-from clockhand.studies.translate.run import TRANSLATE, Translation
+from clockhand.studies.translate.run import STUDY, Translation
 from clockhand.study.facts import printable, trace_label
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    summary = (
-        "Translate addresses and page memory: TLB hits, faults, access times, the best page size."
+    add_study(
+        app,
+        "translate",
+        STUDY,
+        print_tables,
+        summary="Translate addresses and page memory: TLB hits, faults, access times, the best "
+        "page size.",
+        example="translate app.trace --page-size 4KiB,64KiB --tlb 64,1536/12 --memory 20%",
     )
-    app.command(name="translate")(study_command("translate", TRANSLATE, summary, print_tables))
 
 
 def print_tables(run: Translation, console: Console) -> None:
