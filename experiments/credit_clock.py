@@ -355,12 +355,12 @@ def over_lru(rows: pl.DataFrame) -> pl.DataFrame:
 def add_public(results: Results, folder: Path) -> None:
     """Write tables about public traces that are not in the repository."""
     template = experiment("credit-clock")
-    unit = tuple(it for it in template.settings if it.options["device"] == "unit")
-    rows = [
-        results.of(replace(template, traces=(str(path),), trace_format=PUBLIC[name], settings=unit))
-        for name in PUBLIC
-        if (path := folder / name).exists()
-    ]
+    unit = [it for it in template.settings if it.options["device"] == "unit"]
+    rows = []
+    for name, form in PUBLIC.items():
+        if (path := folder / name).exists():
+            settings = tuple(replace(it, trace_format=form) for it in unit)
+            rows.append(results.of(replace(template, traces=(str(path),), settings=settings)))
     results.add("public-traces", by_trace(pl.concat(rows)))
     results.add("public-traces-relative-to-clock", relative_to_clock(pl.concat(rows), ["policy"]))
     runs = []

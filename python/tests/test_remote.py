@@ -423,10 +423,10 @@ def test_a_pattern_without_a_match_and_a_budget_that_is_none_are_refused(
         read_experiment(experiment(tmp_path, "memory://bucket/x*"))
     path = experiment(tmp_path, str(TRACE))
     path.write_text(path.read_text().replace("256MiB", "256"))
-    with pytest.raises(UsageError, match=r"memory_budget '256' is no size of at least 16MiB"):
+    with pytest.raises(UsageError, match=r'memory_budget "256" is no size of at least 16MiB'):
         read_experiment(path)
     path.write_text(path.read_text().replace('"256"', '"256MiB"'))
-    with pytest.raises(UsageError, match=r"memory[-_]budget 'no' is no size"):
+    with pytest.raises(UsageError, match=r'memory[-_]budget "no" is no size'):
         run_sweep(read_experiment(path), memory_budget="no")
 
 

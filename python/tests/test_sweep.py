@@ -444,7 +444,7 @@ GOOD = 'question = "q"\nexpected = "e"\ntraces = "textbook.trace"\npolicies = "c
 BAD = (
     (GOOD + "policy = 3", "unknown key 'policy'"),
     (GOOD + "seed = \n", "line 6"),
-    (GOOD + "seed = -1", "seed = -1 is out of range"),
+    (GOOD + "seed = -1", "seed -1 is out of range"),
     (GOOD.replace('question = "q"', ""), "no question"),
     (GOOD.replace('"clock"', '"clok"'), 'did you mean "clock"'),
     (GOOD.replace('"clock"', "[]"), "policies is empty"),

@@ -2,17 +2,19 @@
 
 import os
 import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import polars as pl
 
 from clockhand import _engine
 from clockhand.datasets.analysis import Analysis, read_analysis
 from clockhand.datasets.layout import LAYOUTS, OWN_VIEW, PAGES, Layout
-from clockhand.study.errors import ClockhandError, UsageError, option
+from clockhand.study.errors import ClockhandError, UsageError
 from clockhand.study.files import matching_files
 from clockhand.study.options import key_of, options_of
 from clockhand.study.records import Fields, Record
@@ -38,20 +40,6 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
-class Setting:
-    """The common options of one trace's cells, and the lists that make the cells.
-
-    Attributes:
-        view: What the store-miss fills of a trace count as, and what is taken alone
-            (:func:`clockhand.sweep.task.view_text`).
-        options: The options of the study, as the engine takes them.
-    """
-
-    view: str
-    options: Record
-
-
-@dataclass(frozen=True)
 class Experiment:
     """A checked experiment.
 
@@ -66,18 +54,12 @@ class Experiment:
 
         traces: The trace files, in order, patterns expanded.
 
-        trace_format: The format of all traces, or :data:`DETECTED`.
-
-        settings: Every combination of view and options that hold one value each.
+        settings: Every combination of view and options that hold one value each, as a task without
+            a trace.
 
         dataset: The folder that the cells are kept in, or its address.
 
         analyses: What is made of the rows.
-
-        scratch: The folder for files of references; ``None`` for memory.
-
-        memory_budget: How much memory what is made of a trace may take; half of the machine's if
-            ``None``.
     """
 
     path: Path
@@ -85,12 +67,9 @@ class Experiment:
     question: str
     expected: str
     traces: tuple[str, ...]
-    trace_format: str
-    settings: tuple[Setting, ...]
+    settings: tuple[Task, ...]
     dataset: Path | str
     analyses: tuple[Analysis, ...]
-    scratch: str | None = None
-    memory_budget: str | None = None
 
     @property
     def policies(self) -> tuple[str, ...]:
@@ -106,21 +85,10 @@ class Experiment:
             digest: The SHA-256 of what is stored of it.
             cells: Those that are kept, of any trace.
         """
-        is_read = pl.col("trace_format") == self.trace_format
-        known = cells.filter((pl.col("trace_sha256") == digest) & is_read)
+        known = cells.filter(pl.col("trace_sha256") == digest)
         kept = frozenset(known.select(self.layout.key).iter_rows())
         return [
-            Task(
-                study=self.layout.study.name,
-                trace=trace,
-                trace_sha256=digest,
-                trace_format=self.trace_format,
-                view=setting.view,
-                options=dict(setting.options),
-                kept=kept,
-                scratch=self.scratch,
-                memory_limit=self.memory_budget,
-            )
+            replace(setting, trace=trace, trace_sha256=digest, kept=kept)
             for setting in self.settings
         ]
 
@@ -152,6 +120,20 @@ def read_experiment(path: str | os.PathLike[str]) -> Experiment:
     return experiment_of(Path(path), read_content(path))
 
 
+@contextmanager
+def named_by(place: str, *, but_for: str | None = None) -> Iterator[None]:
+    """Have errors begin with a place in a file and name its keys, unless they tell of a trace."""
+    try:
+        yield
+    except ClockhandError as error:
+        if but_for is not None and but_for in str(error):
+            raise
+        options = [piece for piece in error.pieces if piece[0] == "option"]
+        keys = {piece: key_of(piece[1].replace("-", "_")) for piece in options}
+        problem, remedy = error.spelled(keys)
+        raise type(error)(f"{place}{problem}", remedy) from error
+
+
 def experiment_of(path: Path, content: Record) -> Experiment:
     """Check the content of an experiment, as :func:`read_experiment` does.
 
@@ -159,7 +141,8 @@ def experiment_of(path: Path, content: Record) -> Experiment:
         path: The file that it stands for; paths in it are relative to its folder.
         content: Its keys and tables.
     """
-    return _Reader(path, content).experiment()
+    with named_by(f"{path}: "):
+        return _Reader(path, content).experiment()
 
 
 class _Reader:
@@ -171,34 +154,41 @@ class _Reader:
 
     def experiment(self) -> Experiment:
         layout, table, place = self._study()
-        question, expected = self._text("question"), self._text("expected")
-        traces = tuple(self._traces())
-        trace_format = self._trace_format()
-        only = self._only()
-        views = [view_text(view, only) for view in self._views()]
-        if "seed" in self._content:
+        content = self._content
+        only = self._words("only", options_of("reading")["only"].words) if "only" in content else []
+        views = [
+            view_text(view, next(iter(only), None))
+            for view in self._words("views", VIEWS, OWN_VIEW)
+        ]
+        budget = self._text("memory_budget") if "memory_budget" in content else None
+        if budget is not None:
+            _engine.check_memory_budget(budget)
+        if "seed" in content:
             if "seed" in table:
-                self._refuse(f"seed is given twice, also in {place.strip()}", "leave one out")
-            table = {**table, "seed": self._content["seed"]}
-        try:
+                raise UsageError(f"seed is given twice, also in {place.strip()}", "leave one out")
+            table = {**table, "seed": content["seed"]}
+        with named_by(place):
             layout, table = layout.asked(table)
             grids = read_table(layout, table, self._beside, own_names=bool(place))
             for options in grids:
                 layout.plan(options)
-        except UsageError as error:
-            problem, remedy = in_keys(error)
-            self._refuse(f"{'' if problem.startswith(place) else place}{problem}", remedy)
+        setting = partial(
+            Task,
+            study=layout.study.name,
+            trace="",
+            trace_sha256="",
+            trace_format=self._trace_format(),
+            memory_limit=budget,
+        )
         return Experiment(
             path=self._path,
             layout=layout,
-            question=question,
-            expected=expected,
-            traces=traces,
-            trace_format=trace_format,
-            settings=tuple(Setting(view, options) for view in views for options in grids),
+            question=self._text("question"),
+            expected=self._text("expected"),
+            traces=tuple(dict.fromkeys(self._traces())),
+            settings=tuple(setting(view=view, options=dict(it)) for view in views for it in grids),
             dataset=self._dataset(),
             analyses=tuple(self._analyses(layout, grids[0])),
-            memory_budget=self._memory_budget(),
         )
 
     def _study(self) -> tuple[Layout, Fields, str]:
@@ -206,7 +196,7 @@ class _Reader:
         content = self._content
         named = [name for name in LAYOUTS if isinstance(content.get(name), dict)]
         if len(named) > 1:
-            self._refuse(
+            raise UsageError(
                 f"[{named[0]}] and [{named[1]}] are both there, and an experiment asks one study",
                 "put the other one into a file of its own",
             )
@@ -215,28 +205,29 @@ class _Reader:
             known = (*KEYS, *(key_of(name) for name in PAGES.options))
             for key in own:
                 if key not in known:
-                    self._refuse(
+                    raise UsageError(
                         f"unknown key {key!r}",
                         f"the keys are {', '.join(known)}, and there are the tables "
                         f"{', '.join(f'[{name}]' for name in LAYOUTS)}",
                     )
             return PAGES, {key: content[key] for key in own}, ""
         if own:
-            self._refuse(
+            raise UsageError(
                 f"unknown key {own[0]!r} beside [{named[0]}]",
                 f"the keys are {', '.join(KEYS)}, and options of the study stand in [{named[0]}]",
             )
         return LAYOUTS[named[0]], dict(content[named[0]]), f"[{named[0]}] "
 
-    def _refuse(self, problem: str, remedy: str) -> NoReturn:
-        raise UsageError(f"{self._path}: {problem}", remedy)
-
     def _text(self, key: str, default: str | None = None) -> str:
+        value = self._given(key, default)
+        if not isinstance(value, str):
+            raise UsageError(f"{key} = {value!r} is not a text", "correct it")
+        return value
+
+    def _given(self, key: str, default: object) -> Any:
         value = self._content.get(key, default)
         if value is None:
-            self._refuse(f"there is no {key}", "add it")
-        if not isinstance(value, str):
-            self._refuse(f"{key} = {value!r} is not a text", "correct it")
+            raise UsageError(f"there is no {key}", "add it")
         return value
 
     def _trace_format(self) -> str:
@@ -247,67 +238,41 @@ class _Reader:
 
     def _list(self, key: str, kind: type[Item], default: object = None) -> list[Item]:
         """A value or a list of values; at least one."""
-        value = self._content.get(key, default)
-        if value is None:
-            self._refuse(f"there is no {key}", "add it")
+        value = self._given(key, default)
         values = value if isinstance(value, list) else [value]
         if not values:
-            self._refuse(f"{key} is empty", "name at least one")
+            raise UsageError(f"{key} is empty", "name at least one")
         for item in values:
             if not isinstance(item, kind):
-                self._refuse(f"{key}: {item!r} is of the wrong kind", "see docs/sweeps.md")
+                raise UsageError(f"{key}: {item!r} is of the wrong kind", "see docs/sweeps.md")
         return values
 
     def _dataset(self) -> Path | str:
         named = self._text("dataset", f"datasets/{self._path.stem}")
         return named if is_address(named) else self._path.parent / named
 
-    def _memory_budget(self) -> str | None:
-        if "memory_budget" not in self._content:
-            return None
-        budget = self._text("memory_budget")
-        try:
-            check_memory_budget(budget)
-        except UsageError as error:
-            self._refuse(*in_keys(error))
-        return budget
-
-    def _views(self) -> list[str]:
-        views = self._list("views", str, OWN_VIEW)
-        for view in views:
-            if view not in VIEWS:
-                self._refuse(f"views: {view!r} is unknown", f"there is: {', '.join(VIEWS)}")
-        return views
-
-    def _only(self) -> str | None:
-        if "only" not in self._content:
-            return None
-        only, words = self._text("only"), options_of("reading")["only"].words
-        if only not in words:
-            self._refuse(f"only: {only!r} is unknown", f"there is: {', '.join(words)}")
-        return only
+    def _words(self, key: str, words: Sequence[str], default: object = None) -> list[str]:
+        values = self._list(key, str, default)
+        for value in values:
+            if value not in words:
+                raise UsageError(f"{key}: {value!r} is unknown", f"there is: {', '.join(words)}")
+        return values
 
     def _traces(self) -> Iterator[str]:
-        found: dict[str, None] = {}
         for pattern in self._list("traces", str):
             if pattern.startswith(RECIPE):
-                found[pattern] = None
-                continue
-            if is_address(pattern) and local_path(pattern) is None:
-                at_addresses = addresses(pattern)
-                if not at_addresses:
-                    self._refuse(f"traces: no file matches {pattern!r}", "correct the pattern")
-                found |= dict.fromkeys(at_addresses)
+                yield pattern
                 continue
             path = self._beside(local_path(pattern) or pattern)
-            if not GLOB_CHARACTERS & set(pattern) or os.path.exists(path):
-                found[path] = None
-                continue
-            matches = matching_files(path)
+            if is_address(pattern) and local_path(pattern) is None:
+                matches = addresses(pattern)
+            elif not GLOB_CHARACTERS & set(pattern) or os.path.exists(path):
+                matches = [path]
+            else:
+                matches = matching_files(path)
             if not matches:
-                self._refuse(f"traces: no file matches {pattern!r}", "correct the pattern")
-            found |= dict.fromkeys(matches)
-        yield from found
+                raise UsageError(f"traces: no file matches {pattern!r}", "correct the pattern")
+            yield from matches
 
     def _beside(self, path: str) -> str:
         """A path in the file as it is seen from where the command runs."""
@@ -318,38 +283,12 @@ class _Reader:
             return
         numbers: dict[str, int] = {}
         for number, table in enumerate(self._list("analysis", dict), 1):
-            try:
+            with named_by(f"analysis {number}: "):
                 analysis = read_analysis(table, layout.contenders(options), layout)
-            except UsageError as error:
-                self._refuse(f"analysis {number}: {error.problem}", error.remedy)
             earlier = numbers.setdefault(analysis.slug, number)
             if earlier != number:
-                self._refuse(
+                raise UsageError(
                     f"analyses {earlier} and {number} would be one file, {analysis.slug}.csv",
                     "give them different titles",
                 )
             yield analysis
-
-
-LEAST_BUDGET_BYTES = 16 * 2**20
-"""As the engine has it: buffers and tables of any reader fit."""
-
-
-def check_memory_budget(text: str) -> None:
-    """Refuse what is no memory budget.
-
-    Raises:
-        UsageError: it is not a size, or too small for reading a trace.
-    """
-    size = _engine.parse_bytes(text)
-    if size is None or size < LEAST_BUDGET_BYTES:
-        raise UsageError(
-            option("memory-budget") + f" {text!r} is no size of at least 16MiB",
-            "give one such as 4GiB",
-        )
-
-
-def in_keys(error: ClockhandError) -> tuple[str, str]:
-    """Return an error's problem and remedy, with keys of the file where they name options."""
-    options = [piece for piece in error.pieces if piece[0] == "option"]
-    return error.spelled({piece: key_of(piece[1].replace("-", "_")) for piece in options})

@@ -11,7 +11,7 @@ import polars as pl
 from clockhand import _engine
 from clockhand.datasets.dataset import Dataset
 from clockhand.datasets.facts import collected, distinct
-from clockhand.datasets.layout import Plan, files_of
+from clockhand.datasets.layout import files_of
 from clockhand.datasets.result import Sweep
 from clockhand.study.calls import in_python
 from clockhand.study.errors import ClockhandError, UsageError, option
@@ -19,8 +19,8 @@ from clockhand.study.progress import described
 from clockhand.study.records import Fields, Record
 from clockhand.study.run import check_jobs, run_facts
 from clockhand.sweep.cluster import check_address, run_tasks
-from clockhand.sweep.experiment import Experiment, check_memory_budget, in_keys
-from clockhand.sweep.task import Computed, Key, Row, Task, TaskRun, cells_among, trace_sha256
+from clockhand.sweep.experiment import Experiment, named_by
+from clockhand.sweep.task import Computed, Key, Task, TaskRun, cells_among, trace_sha256
 
 SECONDS_BETWEEN_PARTS = 2.0
 """How much finished work may be lost at most, beside the cells in flight, to ``kill -9``."""
@@ -102,11 +102,12 @@ def run_sweep(
     folder = experiment.dataset if dataset is None else dataset
     kept = Dataset(folder, experiment.layout)
     kept.remove_leftovers()
+    own: Fields = {} if scratch is None else {"scratch": os.fspath(scratch)}
     if memory_budget is not None:
-        check_memory_budget(memory_budget)
-        experiment = replace(experiment, memory_budget=memory_budget)
-    if scratch is not None:
-        experiment = replace(experiment, scratch=os.fspath(scratch))
+        _engine.check_memory_budget(memory_budget)
+        own["memory_limit"] = memory_budget
+    settings = tuple(replace(setting, **own) for setting in experiment.settings)
+    experiment = replace(experiment, settings=settings)
     run = _SweepRun(experiment, kept, jobs, watch, command or f"clockhand sweep {experiment.path}")
     with kept.at_work():
         try:
@@ -126,33 +127,8 @@ def run_sweep(
 
 
 @dataclass
-class _Group:
-    """The cells of one trace under one setting.
-
-    Attributes:
-        task: What knows their keys, and which of them are kept.
-        cells: They; those of some studies are known only once the trace has been read.
-        is_whole: Whether the dataset has everything of them.
-    """
-
-    task: Task
-    cells: Sequence[Record]
-    is_whole: bool
-
-
-@dataclass
-class _Unwritten:
-    """What has been computed and is not written yet."""
-
-    rows: list[Row] = field(default_factory=list)
-    cells: int = 0
-    facts: Record = field(default_factory=dict)
-    has_new_facts: bool = False
-
-
-@dataclass
 class _SweepRun:
-    """One run of an experiment."""
+    """One run of an experiment, and what it has computed and not written yet."""
 
     experiment: Experiment
     dataset: Dataset
@@ -163,15 +139,17 @@ class _SweepRun:
     _trace: str = ""
     _computed: int = 0
     _warnings: list[str] = field(default_factory=list)
-    _unwritten: _Unwritten = field(default_factory=_Unwritten)
+    _rows: list[Fields] = field(default_factory=list)
+    _cells: int = 0
+    _facts: Record = field(default_factory=dict)
+    _has_new_facts: bool = False
     _last_write_s: float = field(default_factory=time.monotonic)
     _held: _engine.HeldTraces = field(default_factory=lambda: _engine.HeldTraces())
     _digests: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.layout = self.experiment.layout
-        settings = self.experiment.settings
-        plans = [self.layout.plan(dict(setting.options)) for setting in settings]
+        plans = [self.layout.plan(setting.options) for setting in self.experiment.settings]
         self._known_facts = [plan.facts for plan in plans]
         self.total = len(self.experiment.traces) * sum(len(plan.cells) for plan in plans)
 
@@ -194,16 +172,16 @@ class _SweepRun:
     def _take(self, taken: set[Key], task: Task, computed: Computed) -> None:
         """Keep what a worker computed, each cell once: settings may have cells in common."""
         key_of = self.layout.key_of
-        rows = [row for row in computed.rows if key_of(row) not in taken]
-        taken.update(map(key_of, rows))
+        self._rows = [row for row in computed.rows if key_of(row) not in taken]
+        taken.update(map(key_of, self._rows))
         self._trace = task.trace
-        self._unwritten = _Unwritten(rows, cells_among(computed.rows))
+        self._cells = cells_among(computed.rows)
         self._know(computed)
         self.flush()
 
     def run(self) -> Sweep:
         """Compute what is missing, trace by trace, and collect all rows."""
-        groups: list[_Group] = []
+        groups: list[TaskRun] = []
         traces = self.experiment.traces
         try:
             for trace, following in zip(traces, [*traces[1:], None], strict=True):
@@ -217,32 +195,33 @@ class _SweepRun:
 
     def flush(self) -> None:
         """Write what has been finished."""
-        done = self._unwritten
-        if done.rows or done.has_new_facts:
-            self.dataset.append(done.rows, self._facts_of(done.facts))
-            self.done += done.cells
-            self._computed += cells_among(done.rows)
-            self._unwritten = _Unwritten(facts=done.facts)
+        if self._rows or self._has_new_facts:
+            self.dataset.append(self._rows, self._facts_of(self._facts))
+            self.done += self._cells
+            self._computed += cells_among(self._rows)
+            self._rows, self._cells, self._has_new_facts = [], 0, False
         self._last_write_s = time.monotonic()
         self._show()
 
     def _show(self, doing: str = "") -> None:
         if self.watch is not None:
-            self.watch(f"{self._trace}{doing}", self.done + self._unwritten.cells, self.total)
+            self.watch(f"{self._trace}{doing}", self.done + self._cells, self.total)
 
     def _show_download(self, phase: str, done: int, total: int) -> None:
         self._show(f", {described(phase, done, total)}")
 
-    def _groups(self, trace: str, digest: str) -> list[_Group]:
-        """Return the cells of a trace, as far as they are known before it is read."""
+    def _groups(self, trace: str, digest: str) -> list[TaskRun]:
+        """Return the cells of a trace by setting, as far as they are known before it is read."""
         kept = self.dataset.cells(lists=False).filter(pl.col("trace_sha256") == digest)
-        groups: list[_Group] = []
+        groups: list[TaskRun] = []
         for task in self.experiment.tasks(trace, digest, kept):
             cells = self._known_cells(task, kept)
-            is_kept = cells is not None and not task.missing(cells)
             # Kept cells of a setting have its cells' keys.
-            task = replace(task, kept=task.kept.intersection(map(task.key, cells or ())))
-            groups.append(_Group(task, cells or (), is_kept and self._has_facts(task)))
+            own = replace(task, kept=task.kept.intersection(map(task.key, cells or ())))
+            group = TaskRun(own, self.jobs, lambda *_: self._show(), self._held)
+            group.cells = cells or ()
+            group.is_whole = cells is not None and not own.missing(cells) and self._has_facts(own)
+            groups.append(group)
         lacking = [group.task for group in groups if not group.is_whole]
         for group in groups:
             alike = (task.options for task in lacking if task.view == group.task.view)
@@ -253,15 +232,16 @@ class _SweepRun:
         """The cells of a setting, if they are known while the trace has not been read."""
         if not self.layout.depends_on_footprint:
             return self.layout.plan(task.options).cells
-        known = {**task.columns({}), "page_bytes": int(task.options["page_size"])}
+        known = {**task.columns({}), "page_bytes": task.page_bytes()}
         columns = ("trace_format", "view", "page_bytes")
         alike = kept.filter(pl.col(name) == known[name] for name in columns)
         if alike.is_empty():
             return None
         pages = alike["footprint_pages"][0]
-        return self._of_file(lambda: self.layout.plan(task.options, pages)).cells
+        with named_by(f"{self.experiment.path}: ", but_for=self._trace):
+            return self.layout.plan(task.options, pages).cells
 
-    def _run_trace(self, trace: str, following: str | None) -> list[_Group]:
+    def _run_trace(self, trace: str, following: str | None) -> list[TaskRun]:
         """Compute a trace's missing cells, and read the following trace at the same time."""
         digest = self._digests.pop(trace, None) or trace_sha256(trace, self._show_download)
         groups = self._groups(trace, digest)
@@ -275,35 +255,33 @@ class _SweepRun:
             computed |= self._run_group(group, following if group is last else None)
         return groups
 
-    def _run_group(self, group: _Group, following: str | None) -> set[Key]:
-        """Compute the missing cells of a group, and return the keys of all of them."""
+    def _run_group(self, group: TaskRun, following: str | None) -> set[Key]:
+        """Compute the missing cells of a setting, and return the keys of all of them."""
         self.dataset.check_writable()
-        task = group.task
-        run = TaskRun(task, self.jobs, lambda *_: self._show(), self._held)
-        plan = self._of_file(lambda: run.plan)
-        group.cells = plan.cells
+        with named_by(f"{self.experiment.path}: ", but_for=self._trace):
+            plan = group.plan()
         # Several sizes may be the same cell: one that is computed stands for all.
-        planned = Counter(map(task.key, plan.cells))
-        self.done += sum(count for key, count in planned.items() if key in task.kept)
+        planned = Counter(map(group.task.key, plan.cells))
+        self.done += sum(count for key, count in planned.items() if key in group.task.kept)
 
-        def keep(rows: list[Row]) -> None:
-            self._unwritten.rows += rows
-            self._unwritten.facts = run.computed.facts
+        def keep(rows: list[Fields]) -> None:
+            self._rows += rows
+            self._facts = group.computed.facts
             whole = (row for row in rows if row["interval"] is None)
-            self._unwritten.cells += sum(planned[self.layout.key_of(row)] for row in whole)
+            self._cells += sum(planned[self.layout.key_of(row)] for row in whole)
             if time.monotonic() - self._last_write_s >= SECONDS_BETWEEN_PARTS:
                 self.flush()
 
         self._read_ahead(following)
-        run.run(keep)
-        self._know(run.computed)
+        group.run(plan, keep)
+        self._know(group.computed)
         self.flush()
         return set(planned)
 
     def _know(self, computed: Computed) -> None:
-        self._unwritten.facts = computed.facts
+        self._facts = computed.facts
         # If cells are known before the trace, only facts may be new.
-        self._unwritten.has_new_facts = not self.layout.depends_on_footprint
+        self._has_new_facts = not self.layout.depends_on_footprint
         self._warnings += [note for note in computed.notes if note not in self._warnings]
 
     def _read_ahead(self, trace: str | None) -> None:
@@ -320,50 +298,39 @@ class _SweepRun:
         if lacking and self.layout.depends_on_footprint:
             self._held.read_ahead(*lacking[0].reading())
 
-    def _of_file(self, planned: Callable[[], Plan]) -> Plan:
-        """Plan cells; an error of options names the experiment's file and keys."""
-        try:
-            return planned()
-        except ClockhandError as error:
-            if not self.layout.depends_on_footprint or self._trace in str(error):
-                raise
-            problem, remedy = in_keys(error)
-            raise type(error)(f"{self.experiment.path}: {problem}", remedy) from error
-
     def _has_facts(self, task: Task) -> bool:
         """Whether the dataset tells of a trace and of everything that a setting names."""
         if self.layout.depends_on_footprint:
             return True
         facts, study = self.dataset.facts(), self.layout.study
-        known = {kind: {entry["name"] for entry in distinct(facts, kind, ("name",))}
-                 for kind in (study.devices, study.contenders)}  # fmt: skip
-        is_read = any(it["sha256"] == task.trace_sha256 for fact in facts for it in fact["traces"])
-        compared = [] if study.contender is None else task.options[study.contender]
-        return (
-            is_read
-            and known[study.devices].issuperset(files_of(task.options))
-            and known[study.contenders].issuperset(compared)
+        options = task.options
+        wanted = {
+            study.devices: files_of(options),
+            study.contenders: options.get(study.contender or ""),
+        }
+        return any(
+            it["sha256"] == task.trace_sha256 for fact in facts for it in fact["traces"]
+        ) and all(
+            {entry["name"] for entry in distinct(facts, kind, ("name",))}.issuperset(names or ())
+            for kind, names in wanted.items()
         )
 
     def _facts_of(self, known: Record) -> Fields:
-        study = self.layout.study
-        options = dict(self.experiment.settings[0].options)
-        varying = {
-            name
-            for setting in self.experiment.settings
-            for name, value in setting.options.items()
-            if value != options[name]
-        }
-        stated = study.fact_options(options, self.jobs)
+        study, settings = self.layout.study, self.experiment.settings
+        stated = study.fact_options(settings[0].options, self.jobs)
         lists: Fields = {"traces": [], study.devices: [], study.contenders: [], **known}
         return run_facts(
             command=self.command,
-            seed=options["seed"],
-            options={name: value for name, value in stated.items() if name not in varying},
+            seed=settings[0].options["seed"],
+            options={
+                name: value
+                for name, value in stated.items()
+                if all(setting.options.get(name, value) == value for setting in settings)
+            },
             **lists,
         )
 
-    def _collect(self, groups: Sequence[_Group]) -> Sweep:
+    def _collect(self, groups: Sequence[TaskRun]) -> Sweep:
         """Return the rows of the experiment's cells, under the names that it gives them."""
         layout = self.layout
         planned = [
@@ -387,7 +354,7 @@ class _SweepRun:
         rows = rows.select(*layout.schema)
         return Sweep(rows, self._collected(groups, rows), self._computed, self._warnings, layout)
 
-    def _collected(self, groups: Sequence[_Group], rows: pl.DataFrame) -> Fields:
+    def _collected(self, groups: Sequence[TaskRun], rows: pl.DataFrame) -> Fields:
         """The facts of the experiment's cells, as far as the dataset and the plan tell."""
         digests = {group.task.trace: group.task.trace_sha256 for group in groups}
         named = {file for setting in self.experiment.settings for file in files_of(setting.options)}

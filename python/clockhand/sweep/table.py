@@ -16,10 +16,14 @@ from clockhand.study.run import Options
 MOST_COMBINATIONS = 100_000
 """Of a policy's parameters, and of lists; more are a mistake, and the cells would fill memory."""
 
-Types = tuple[type, ...]
-VALUES: Types = (str, int, float)
-SINGLE: dict[str, Types] = {"flag": (bool,), "word": (str,), "device": (str,)}
-"""The types of values, by the kind of option; others take texts and numbers."""
+VALUES = (str, int, float)
+ONE_KIND: Mapping[str, tuple[type, str]] = {
+    "flag": (bool, "true or false"),
+    "whole": (int, "a whole number"),
+    "word": (str, "a text"),
+    "device": (str, "a text"),
+}
+"""What options take, by their kind; others take texts and numbers."""
 
 
 def read_table(
@@ -49,7 +53,7 @@ def read_table(
             lists[name] = _listed(option, given, beside)
         else:
             values = _values(option, given) if name in given else [None]
-            single[name] = [_single(option, value, beside) for value in values]
+            single[name] = [None if it is None else _checked(option, it, beside) for it in values]
     _check_count("the lists have", math.prod(map(len, single.values())))
     settings = (
         study.options({**lists, **dict(zip(single, values, strict=True))})
@@ -62,18 +66,15 @@ def read_table(
 
 def _by_option(options: Mapping[str, Option], table: Record, own_names: bool) -> Fields:
     """Return the values of a table by the names of options."""
-    # Cells know their page size in bytes, however it was written.
-    given = {"page_size": options["page_size"].default} if "page_size" in options else {}
+    given: Fields = {}
     spellings = {key_of(name): name for name in options}
     known = ", ".join(spellings)
     spellings |= {name: name for name in options} if own_names else {}
-    seen = set()
     for key, value in table.items():
         if key not in spellings:
             raise UsageError(f"unknown key {key!r}", f"the keys are {known}")
-        if spellings[key] in seen:
+        if spellings[key] in given:
             raise UsageError(f"{key} is given twice, in singular and plural", "leave one out")
-        seen.add(spellings[key])
         given[spellings[key]] = value
     return given
 
@@ -90,48 +91,22 @@ def _values(option: Option, given: Fields) -> list[object]:
 def _listed(option: Option, given: Fields, beside: Callable[[str], str]) -> str | list[str] | None:
     """The values of a list that cells are made of."""
     if option.name not in given:
-        if option.name in ("policy", "buffer") and option.default is None:
+        if option.required:
             raise UsageError(f"there is no {option.key}", "add it")
         return None
     values = _values(option, given)
     if option.kind == "names":
         return list(dict.fromkeys(_names(option, values, beside)))
-    texts = [str(_of_type(option, value, VALUES)) for value in values]
-    if option.name == "page_size":
-        texts = [item.strip() for text in texts for item in text.split(",")]
-        return [str(_engine.parse_page_bytes(text)) for text in texts]
+    texts = [str(_checked(option, value, beside)) for value in values]
     return texts if option.kind == "list" else ",".join(texts)
 
 
-def _single(option: Option, value: object, beside: Callable[[str], str]) -> object:
-    """A value of an option that every setting has one of."""
-    if value is None:
-        return None
-    if option.kind == "flag" and not isinstance(value, bool):
-        raise UsageError(f"{option.key} = {value!r} is not true or false", "correct it")
-    if option.name == "page_size":
-        return str(_engine.parse_page_bytes(str(_of_type(option, value, (str, int)))))
-    if option.kind == "whole":
-        return _whole(option, value)
-    _of_type(option, value, SINGLE.get(option.kind, VALUES))
+def _checked(option: Option, value: object, beside: Callable[[str], str]) -> object:
+    """A value, if it is of the option's kind; true and false are no numbers."""
+    kinds, what = ONE_KIND.get(option.kind, (VALUES, "a text or a number"))
+    if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
+        raise UsageError(f"{option.key} = {value!r} is not {what}", "see docs/sweeps.md")
     return _file(value, beside) if option.kind == "device" else value
-
-
-def _whole(option: Option, value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        problem = f"{value!r} is not a whole number"
-    elif not option.least <= value <= option.most:
-        problem = f"{value} is out of range"
-    else:
-        return value
-    raise UsageError(f"{option.key} = {problem}", f"give one from {option.least} to {option.most}")
-
-
-def _of_type(option: Option, value: object, types: Types) -> object:
-    """A value, if it is of one of these types; true and false are no numbers."""
-    if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
-        raise UsageError(f"{option.key}: {value!r} is of the wrong kind", "see docs/sweeps.md")
-    return value
 
 
 def _file(text: object, beside: Callable[[str], str]) -> str:
@@ -147,11 +122,8 @@ def _names(option: Option, values: Iterable[object], beside: Callable[[str], str
         if isinstance(value, str):
             yield _file(value, beside) if option.of in ("devices", "ssds") else value
             continue
-        if not isinstance(value, dict):
-            _of_type(option, value, (str, dict))
-            continue
-        if not value:
-            raise UsageError(f"{key}: an empty table names none", "write { NAME = {} }")
+        if not isinstance(value, dict) or not value:
+            raise UsageError(f"{key} = {value!r} names none", "write 'NAME' or { NAME = {} }")
         for name, grid in value.items():
             if not isinstance(grid, dict):
                 raise UsageError(
@@ -167,13 +139,11 @@ def _combinations(key: str, name: str, grid: Record) -> Iterator[str]:
     for parameter, values in zip(grid, lists, strict=True):
         if not values:
             raise UsageError(f"{key}: {name} has no value of {parameter}", "give at least one")
-        for one in values:
-            # Values are written behind =.
-            if not isinstance(one, VALUES):
-                raise UsageError(
-                    f"{key}: {parameter} = {one!r} of {name} is no value",
-                    "give numbers, texts, true or false",
-                )
+        if not all(isinstance(one, VALUES) for one in values):
+            raise UsageError(
+                f"{key}: {parameter} = {values!r} of {name} are no values",
+                "give numbers, texts, true or false",
+            )
     _check_count(f"{key}: {name} has", math.prod(map(len, lists)), " of parameters")
     for chosen in itertools.product(*lists):
         yield str(Policy(name, **dict(zip(grid, chosen, strict=True))))

@@ -4,7 +4,7 @@ import hashlib
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 
 from clockhand import _engine
 from clockhand.datasets.layout import LAYOUTS, OWN_VIEW, Layout, Plan
@@ -14,13 +14,10 @@ from clockhand.study.records import Fields, Record
 from clockhand.study.remote import fetched, is_address
 from clockhand.study.run import Options, trace_facts
 from clockhand.study.windows import predicted_windows
-from clockhand.traces import Reading, Trace, Traces, reading_notes, sources
+from clockhand.traces import Part, Trace, reading_notes, sources
 
 Key = tuple[object, ...]
 """The values of a layout's key columns."""
-
-Row = Fields
-"""A row of a dataset."""
 
 RECIPE = "recipe:"
 """Prefix of the recipe of a synthetic trace, which takes the place of a file's name."""
@@ -48,7 +45,7 @@ def trace_sha256(trace: str, watch: Watch | None = None) -> str:
         ClockhandError: the file cannot be read.
     """
     if trace.startswith(RECIPE):
-        return str(_engine.read_trace(_source(trace))["sha256"])
+        return str(Trace.from_recipe(trace.removeprefix(RECIPE)).check(watch=False)["sha256"])
     path = os.fspath(fetched(trace, watch)) if is_address(trace) else trace
     try:
         with open(path, "rb") as file:
@@ -57,32 +54,6 @@ def trace_sha256(trace: str, watch: Watch | None = None) -> str:
         raise ClockhandError(
             f"{path}: cannot be read ({error.strerror}); correct the experiment's traces"
         ) from error
-
-
-def _source(
-    trace: str,
-    trace_format: str | None = None,
-    view_text: str = OWN_VIEW,
-    scratch: str | None = None,
-    limit: str | None = None,
-) -> _engine.TraceSource:
-    """The engine's source of a trace: a file, at an address too, or a recipe."""
-    named, _, only = view_text.partition(_ONLY)
-    view = None if named == OWN_VIEW else named
-    reading: Reading = {
-        "view": view, "only": only or None, "scratch": scratch, "memory_limit": limit
-    }  # fmt: skip
-    given: Traces = trace
-    if trace.startswith(RECIPE):
-        given = Trace.from_recipe(trace.removeprefix(RECIPE), memory_limit=limit)
-    else:
-        reading["trace_format"] = trace_format
-        if is_address(trace):
-            given = Trace(
-                trace, format=trace_format, view=view, only=only or None, memory_limit=limit
-            )
-    [source] = sources(given, **reading)
-    return source
 
 
 @dataclass(frozen=True)
@@ -134,16 +105,36 @@ class Task:
         return LAYOUTS[self.study]
 
     def source(self) -> _engine.TraceSource:
-        """Return its trace."""
-        given = None if self.trace_format == DETECTED else self.trace_format
-        return _source(self.trace, given, self.view, self.scratch, self.memory_limit)
+        """Return its trace: a file, at an address too, or a recipe."""
+        named, _, only = self.view.partition(_ONLY)
+        part: Part = {"only": only} if only else {}
+        if self.trace.startswith(RECIPE):
+            recipe = self.trace.removeprefix(RECIPE)
+            given = Trace.from_recipe(recipe, memory_limit=self.memory_limit).part(**part)
+        else:
+            given = Trace(
+                self.trace,
+                format=None if self.trace_format == DETECTED else self.trace_format,
+                view=None if named == OWN_VIEW else named,
+                memory_limit=self.memory_limit,
+                **part,
+            )
+        [source] = sources(given, scratch=self.scratch)
+        return source
 
     def reading(self) -> tuple[str, _engine.TraceSource, list[Options]]:
         """Return the trace, with what distinguishes it from others, and for what it is read."""
         known = (self.trace, self.trace_sha256, self.trace_format, self.view)
         return "\n".join(known), self.source(), list(self.read_for or [self.options])
 
-    def columns(self, cell: Record) -> Row:
+    def page_bytes(self, ssds: Sequence[Record] = ()) -> int:
+        """Return the bytes of its pages, of the first size; drives have pages of their own."""
+        if "page_size" not in self.options:
+            return int(ssds[0]["page_bytes"])
+        size = self.options["page_size"]
+        return _engine.parse_page_bytes(size if isinstance(size, str) else size[0])
+
+    def columns(self, cell: Record) -> Fields:
         """Return the key columns of a cell with this key, those of the trace too."""
         return {
             **cell,
@@ -186,14 +177,11 @@ class Computed:
         numbers: The version of the numbers.
     """
 
-    rows: list[Row] = field(default_factory=list)
-    facts: Record = field(default_factory=dict)
+    rows: list[Fields] = field(default_factory=list)
+    facts: Fields = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     numbers: int = _engine.NUMBERS_VERSION
 
-
-OnRows = Callable[[list[Row]], None]
-"""Is given the rows of cells as they are finished."""
 
 _HELD = _engine.HeldTraces()
 
@@ -214,7 +202,7 @@ def compute(task: Task, *, jobs: int | None = 1) -> Computed:
         ClockhandError: the trace cannot be read, or is another one than the task's.
     """
     run = TaskRun(task, jobs, lambda *_: None, _HELD)
-    run.run(run.computed.rows.extend)
+    run.run(run.plan(), run.computed.rows.extend)
     return run.computed
 
 
@@ -222,56 +210,62 @@ class TaskRun:
     """A task at work.
 
     Attributes:
+        task: What knows the keys of cells, and which of them are kept.
+        cells: The cells; those of some studies are known only once the trace has been read.
+        is_whole: Whether nothing has to be computed.
         computed: What it gives but for its rows, which are handed over as they are finished.
     """
 
     def __init__(
         self, task: Task, jobs: int | None, watch: Watch, held: _engine.HeldTraces
     ) -> None:
-        self._task = task
+        self.task = task
+        self.cells: Sequence[Record] = ()
+        self.is_whole = False
+        self.computed = Computed()
         self._jobs = jobs
         self._watch = watch
         self._held = held
         self._trace: _engine.HeldTrace | None = None
-        self.computed = Computed()
 
-    @cached_property
     def plan(self) -> Plan:
-        """All cells of the setting; the trace is read if they depend on it."""
-        layout, options = self._task.layout, self._task.options
-        if not layout.depends_on_footprint:
-            return layout.plan(options)
-        # It is read once for all settings; for samples its pages are only counted.
-        self._trace = self._held.read(*self._task.reading(), self._watch)
-        read = self._trace.facts(options, self._watch)
-        self._know([read])
-        return layout.plan(options, read["footprint_pages"])
+        """Find all cells of the setting; the trace is read if they depend on it."""
+        layout, options, pages = self.task.layout, self.task.options, None
+        if layout.depends_on_footprint:
+            # It is read once for all settings; for samples its pages are only counted.
+            self._trace = self._held.read(*self.task.reading(), self._watch)
+            read = self._trace.facts(options, self._watch)
+            self._know(read)
+            pages = read["footprint_pages"]
+        plan = layout.plan(options, pages)
+        self.cells = plan.cells
+        return plan
 
-    def run(self, on_rows: OnRows) -> None:
-        """Compute the cells that are not kept."""
-        task, plan, study = self._task, self.plan, self._task.layout.study
+    def run(self, plan: Plan, on_rows: Callable[[list[Fields]], None]) -> None:
+        """Compute the cells of the plan that are not kept, and give their rows as they are done."""
+        task, study = self.task, self.task.layout.study
         missing = task.missing(plan.cells)
         sizes: set[int] = {cell["frames"] for cell in missing if "frames" in cell}
 
-        def keep(finished: Iterable[tuple[Record, Row]]) -> None:
+        def keep(finished: Iterable[tuple[Record, Fields]]) -> None:
             rows = [self._kept(key, row) for key, row in finished]
             sizes.update(row["frames"] for row in rows if "frames" in row)
             on_rows(rows)
 
         run = partial(study.engine, jobs=self._jobs, watch=self._watch, cells=missing, on_rows=keep)
-        if self._trace is not None:
+        trace, self._trace = self._trace, None
+        if trace is not None:
             # Facts that are known before the cells run are kept with the first of them.
-            self.computed.facts = {**self.computed.facts, **plan.facts, **self._windows(sizes)}
+            self.computed.facts |= {**plan.facts, **self._windows(sizes)}
             if missing:
-                run([], task.options, held=self._trace)
+                run([], task.options, held=trace)
             return
         result = run([task.source()], task.options)
-        self._know(result["traces"], result)
-        kinds = (study.devices, study.contenders)
-        named = {kind: result[kind] for kind in kinds}
-        self.computed.facts = {**self.computed.facts, **named, **self._windows(sizes)}
+        self._know(result["traces"][0], result.get("ssds", ()))
+        named = {kind: result[kind] for kind in (study.devices, study.contenders)}
+        self.computed.facts |= {**named, **self._windows(sizes)}
 
-    def _kept(self, key: Record, row: Row) -> Row:
+    def _kept(self, key: Record, row: Fields) -> Fields:
         """A row as a dataset has it."""
         planned = key.get("policy_resolved")
         if planned is not None and row.get("policy_resolved", planned) != planned:
@@ -279,11 +273,11 @@ class TaskRun:
                 f"{planned}: its source changed while it ran; run the command again"
             )
         own = {"interval": row.get("interval"), "version": _engine.__version__}
-        return {**row, **self._task.columns(key), **own, "trace": self._task.trace}
+        return {**row, **self.task.columns(key), **own, "trace": self.task.trace}
 
     def _windows(self, frames: Collection[int]) -> Fields:
         """The windows of CFLRU that are predicted for memory sizes, if the study wants them."""
-        task, options = self._task, self._task.options
+        task, options = self.task, self.task.options
         # A prediction reads the references into memory.
         is_in_memory = task.scratch is None and options.get("sample") is None
         if not task.layout.study.predicts_windows or not is_in_memory:
@@ -291,31 +285,21 @@ class TaskRun:
         source = task.source()
         cells = [
             {"trace": source.name, "policy": policy, "frames": size}
-            for size in sorted(frames)
+            for size in frames
             for policy in options["policy"]
         ]
-        page_bytes = _engine.parse_page_bytes(str(options["page_size"]))
-        windows = predicted_windows([source], cells, page_bytes, options["device"])
+        windows = predicted_windows([source], cells, task.page_bytes(), options["device"])
         named = [{**window, "trace": task.trace} for window in windows]
         return {"predicted_windows": named} if named else {}
 
-    def _know(self, traces: Sequence[Record], result: Record | None = None) -> None:
-        """Note what a report says of the trace, whose pages are those of the first size or drive.
-
-        It is refused if it is not the task's any more.
-        """
-        task = self._task
-        [read] = traces
+    def _know(self, read: Record, ssds: Sequence[Record] = ()) -> None:
+        """Note what a report says of the trace, which is refused if it is another one now."""
+        task = self.task
         if read["sha256"] != task.trace_sha256:
             raise ClockhandError(f"{task.trace} changed while it was read; run the command again")
-        size = task.options.get("page_size")
-        if size is None:
-            assert result is not None, "drives have pages where options have none"
-            page_bytes = int(result["ssds"][0]["page_bytes"])
-        else:
-            page_bytes = _engine.parse_page_bytes(size if isinstance(size, str) else size[0])
         self.computed.notes = [f"{task.trace}: {note}" for note in reading_notes(read)]
-        self.computed.facts = {"traces": [{**trace_facts(read, page_bytes), "name": task.trace}]}
+        facts = trace_facts(read, task.page_bytes(ssds))
+        self.computed.facts = {"traces": [{**facts, "name": task.trace}]}
 
 
 def cells_among(rows: Iterable[Record]) -> int:
