@@ -44,6 +44,7 @@ use core::fmt;
 use crate::LogicalPage;
 
 pub(crate) mod block_min;
+pub(crate) mod bpac;
 pub(crate) mod bplru;
 pub mod catalog;
 pub(crate) mod cbm;

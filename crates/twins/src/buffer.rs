@@ -1,6 +1,7 @@
 //! Slow, literal twins of the write buffers (A-70 … A-76 and, where no rule names the buffer, the section on write
 //! buffers beside them). A page is a number, a block is page / pages per block, and every search is a scan.
 
+mod bpac;
 mod cbm;
 mod clock_dnv;
 mod dram;
@@ -101,7 +102,7 @@ pub trait BufferTwin {
 }
 
 /// Names of the buffers that have a twin, as the command writes them.
-pub const BUFFERS: [&str; 14] = [
+pub const BUFFERS: [&str; 15] = [
     "clock-dnv",
     "fab",
     "cbm",
@@ -109,6 +110,7 @@ pub const BUFFERS: [&str; 14] = [
     "clc",
     "lb-clock",
     "pud-lru",
+    "bpac",
     "block-min",
     "lru",
     "clock",
@@ -133,6 +135,7 @@ pub fn build_buffer(
     let twin: Box<dyn BufferTwin> = match buffer {
         "clock-dnv" => Box::new(clock_dnv::ClockDnv::new(pages, &mut parameters)),
         "cbm" => Box::new(cbm::Cbm::new(pages, &mut parameters)),
+        "bpac" => Box::new(bpac::Bpac::new(pages, &mut parameters)),
         "fab" | "bplru" | "clc" | "lb-clock" | "pud-lru" | "block-min" => {
             Box::new(dram::DramBuffer::new(buffer, pages, &mut parameters))
         }

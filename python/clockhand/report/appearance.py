@@ -19,6 +19,7 @@ SHAPES = (
     "M-.4,-1.1H.4V-.4H1.1V.4H.4V1.1H-.4V.4H-1.1V-.4H-.4Z",
     "M0,1.1L1.05,-.85H-1.05Z",
     "M-1.1,0L.85,1.05V-1.05Z",
+    "M1.1,0L-.85,1.05V-1.05Z",
 )
 CIRCLE = "M-1,0A1,1,0,1,1,1,0A1,1,0,1,1,-1,0Z"
 
@@ -75,7 +76,7 @@ class Mark:
 
 
 MUTED, INK, BLUE, BROWN, GREEN, PINK, AMBER, SKY = range(-2, 6)
-ROUND, SQUARE, UP, DIAMOND, PLUS, DOWN, LEFT = (CIRCLE, *SHAPES)
+ROUND, SQUARE, UP, DIAMOND, PLUS, DOWN, LEFT, RIGHT = (CIRCLE, *SHAPES)
 LONG, SHORT, UNEVEN = DASHES[1:]
 
 Identity = tuple[int, str, tuple[int, ...]]
@@ -107,6 +108,7 @@ IDENTITIES: Mapping[str, Identity] = {
     "linux24-cflru": (BROWN, PLUS, UNEVEN),
     "bplru": (BROWN, DOWN, SHORT),
     "clock-dwf": (BROWN, ROUND, LONG),
+    "m-clock": (BROWN, RIGHT, UNEVEN),
     "cfdc": (BROWN, LEFT, UNEVEN),
     "credit-clock": (GREEN, DIAMOND, SOLID),
     "linux-lru": (GREEN, UP, SHORT),
@@ -115,9 +117,11 @@ IDENTITIES: Mapping[str, Identity] = {
     "2q": (GREEN, DOWN, UNEVEN),
     "memtis": (GREEN, ROUND, SHORT),
     "ad-lru": (GREEN, LEFT, UNEVEN),
+    "for": (GREEN, RIGHT, SHORT),
     "lru": (PINK, DOWN, LONG),
     "weighted-clock": (PINK, PLUS, SOLID),
     "pud-lru": (PINK, DIAMOND, UNEVEN),
+    "bpac": (PINK, RIGHT, LONG),
     "lfu": (PINK, UP, SHORT),
     "fab": (AMBER, SQUARE, UNEVEN),
     "tpp": (AMBER, ROUND, UNEVEN),

@@ -35,10 +35,10 @@ use super::catalog::Cataloged;
 use super::mechanism::grouped::{BlockOrder, GroupedBuffer, Groups, Options, Padding};
 use super::mechanism::proposal::Commands;
 use super::{BlockSlot, BufferInspector, BufferSize};
-use crate::Op;
 use crate::catalog::Description;
 use crate::parameters::{Default, Parameter, Settings};
 use crate::parts::{Listed, SlotHeap};
+use crate::{LogicalPage, Op};
 
 /// A write buffer that evicts the block whose next write is farthest.
 pub(crate) type BlockMin = GroupedBuffer<ByNextWrite>;
@@ -96,17 +96,17 @@ impl BlockOrder for ByNextWrite {
         }
     }
 
-    fn added(&mut self, slot: BlockSlot, _: &Groups) {
+    fn added(&mut self, _: LogicalPage, slot: BlockSlot, _: &Groups) {
         self.written(slot);
     }
 
-    fn hit(&mut self, op: Op, slot: BlockSlot, _: &Groups) {
+    fn hit(&mut self, op: Op, _: LogicalPage, slot: BlockSlot, _: &Groups) {
         if op == Op::Write {
             self.written(slot);
         }
     }
 
-    fn shrunk(&mut self, _: BlockSlot, _: &Groups) {}
+    fn shrunk(&mut self, _: LogicalPage, _: BlockSlot, _: &Groups) {}
 
     fn emptied(&mut self, slot: BlockSlot) {
         self.blocks.remove(slot.index() as u32);

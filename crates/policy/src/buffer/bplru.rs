@@ -34,10 +34,10 @@ use super::catalog::Cataloged;
 use super::mechanism::grouped::{BlockOrder, GroupedBuffer, Groups, Options, Padding};
 use super::mechanism::proposal::Commands;
 use super::{BlockSlot, BufferInspector, BufferSize};
-use crate::Op;
 use crate::catalog::Description;
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{Links, List};
+use crate::{LogicalPage, Op};
 
 /// A write buffer that evicts the least recently written block.
 pub(crate) type Bplru = GroupedBuffer<BlockLru>;
@@ -102,7 +102,7 @@ impl BlockLru {
 }
 
 impl BlockOrder for BlockLru {
-    fn added(&mut self, slot: BlockSlot, groups: &Groups) {
+    fn added(&mut self, _: LogicalPage, slot: BlockSlot, groups: &Groups) {
         if groups.pages(slot) == 1 {
             self.links.grow_to(slot);
         } else {
@@ -111,14 +111,14 @@ impl BlockOrder for BlockLru {
         self.link(slot, groups);
     }
 
-    fn hit(&mut self, op: Op, slot: BlockSlot, groups: &Groups) {
+    fn hit(&mut self, op: Op, _: LogicalPage, slot: BlockSlot, groups: &Groups) {
         if op == Op::Write {
             self.list.remove(&mut self.links, slot);
             self.link(slot, groups);
         }
     }
 
-    fn shrunk(&mut self, _: BlockSlot, _: &Groups) {}
+    fn shrunk(&mut self, _: LogicalPage, _: BlockSlot, _: &Groups) {}
 
     fn emptied(&mut self, slot: BlockSlot) {
         self.list.remove(&mut self.links, slot);

@@ -83,6 +83,7 @@ catalog! {
     super::clc::Clc;
     super::lb_clock::LbClock;
     super::pud_lru::PudLru;
+    super::bpac::Bpac;
     super::block_min::BlockMin;
     super::lru::Lru;
     super::clock::Clock;

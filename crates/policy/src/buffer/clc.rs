@@ -35,7 +35,7 @@ use super::{BlockSlot, BufferInspector, BufferSize};
 use crate::catalog::Description;
 use crate::parameters::{Parameter, Settings};
 use crate::parts::{Links, List, SizeBuckets};
-use crate::{Op, Ratio};
+use crate::{LogicalPage, Op, Ratio};
 
 /// A write buffer that evicts the largest of its cold clusters.
 pub(crate) type Clc = GroupedBuffer<ColdLargest>;
@@ -101,7 +101,7 @@ impl ColdLargest {
 }
 
 impl BlockOrder for ColdLargest {
-    fn added(&mut self, slot: BlockSlot, groups: &Groups) {
+    fn added(&mut self, _: LogicalPage, slot: BlockSlot, groups: &Groups) {
         if groups.pages(slot) == 1 {
             self.links.grow_to(slot);
         } else {
@@ -110,12 +110,12 @@ impl BlockOrder for ColdLargest {
         self.link(slot, groups);
     }
 
-    fn hit(&mut self, _: Op, slot: BlockSlot, groups: &Groups) {
+    fn hit(&mut self, _: Op, _: LogicalPage, slot: BlockSlot, groups: &Groups) {
         self.unlink(slot);
         self.link(slot, groups);
     }
 
-    fn shrunk(&mut self, slot: BlockSlot, groups: &Groups) {
+    fn shrunk(&mut self, _: LogicalPage, slot: BlockSlot, groups: &Groups) {
         if self.cold.contains(slot) {
             self.cold.shrink(slot, groups.pages(slot));
         }

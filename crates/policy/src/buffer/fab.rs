@@ -34,10 +34,10 @@ use super::catalog::Cataloged;
 use super::mechanism::grouped::{BlockOrder, GroupedBuffer, Groups, Options, Padding};
 use super::mechanism::proposal::Commands;
 use super::{BlockSlot, BufferInspector, BufferSize};
-use crate::Op;
 use crate::catalog::Description;
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::SizeBuckets;
+use crate::{LogicalPage, Op};
 
 /// A buffer that evicts the largest group.
 pub(crate) type Fab = GroupedBuffer<LargestFirst>;
@@ -84,15 +84,15 @@ impl Cataloged for Fab {
 pub(crate) struct LargestFirst(SizeBuckets);
 
 impl BlockOrder for LargestFirst {
-    fn added(&mut self, slot: BlockSlot, groups: &Groups) {
+    fn added(&mut self, _: LogicalPage, slot: BlockSlot, groups: &Groups) {
         self.0.use_now(slot, groups.pages(slot));
     }
 
-    fn hit(&mut self, _: Op, slot: BlockSlot, groups: &Groups) {
+    fn hit(&mut self, _: Op, _: LogicalPage, slot: BlockSlot, groups: &Groups) {
         self.0.use_now(slot, groups.pages(slot));
     }
 
-    fn shrunk(&mut self, slot: BlockSlot, groups: &Groups) {
+    fn shrunk(&mut self, _: LogicalPage, slot: BlockSlot, groups: &Groups) {
         self.0.shrink(slot, groups.pages(slot));
     }
 

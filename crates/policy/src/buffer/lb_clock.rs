@@ -34,10 +34,10 @@ use super::catalog::Cataloged;
 use super::mechanism::grouped::{BlockOrder, GroupedBuffer, Groups, Options, Padding};
 use super::mechanism::proposal::Commands;
 use super::{BlockSlot, BufferInspector, BufferSize};
-use crate::Op;
 use crate::catalog::Description;
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{Circle, Listed};
+use crate::{LogicalPage, Op};
 
 /// A write buffer that evicts the largest block without a reference bit.
 pub(crate) type LbClock = GroupedBuffer<LargeBlockClock>;
@@ -105,7 +105,7 @@ impl LargeBlockClock {
 }
 
 impl BlockOrder for LargeBlockClock {
-    fn added(&mut self, slot: BlockSlot, groups: &Groups) {
+    fn added(&mut self, _: LogicalPage, slot: BlockSlot, groups: &Groups) {
         if groups.pages(slot) > 1 {
             return self.set_referenced(slot, groups);
         }
@@ -116,11 +116,11 @@ impl BlockOrder for LargeBlockClock {
         self.circle.push_tail(slot, 1);
     }
 
-    fn hit(&mut self, _: Op, slot: BlockSlot, groups: &Groups) {
+    fn hit(&mut self, _: Op, _: LogicalPage, slot: BlockSlot, groups: &Groups) {
         self.set_referenced(slot, groups);
     }
 
-    fn shrunk(&mut self, slot: BlockSlot, groups: &Groups) {
+    fn shrunk(&mut self, _: LogicalPage, slot: BlockSlot, groups: &Groups) {
         self.circle.set_weight(slot, self.weight(slot, groups));
     }
 

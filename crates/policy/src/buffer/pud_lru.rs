@@ -47,7 +47,7 @@ use super::{BlockSlot, BufferInspector, BufferSize};
 use crate::catalog::Description;
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::parts::{Links, List, Listed, SizeBuckets};
-use crate::{Op, Ratio};
+use crate::{LogicalPage, Op, Ratio};
 
 /// A write buffer that evicts the largest of the blocks that are hardly updated.
 pub(crate) type PudLru = GroupedBuffer<ByUpdateDistance>;
@@ -138,7 +138,7 @@ impl ByUpdateDistance {
 }
 
 impl BlockOrder for ByUpdateDistance {
-    fn added(&mut self, slot: BlockSlot, groups: &Groups) {
+    fn added(&mut self, _: LogicalPage, slot: BlockSlot, groups: &Groups) {
         self.writes += 1;
         if groups.pages(slot) > 1 {
             return self.move_to(self.is_frequent(slot), slot, groups);
@@ -151,7 +151,7 @@ impl BlockOrder for ByUpdateDistance {
         self.infrequent.use_now(slot, 1);
     }
 
-    fn hit(&mut self, op: Op, slot: BlockSlot, groups: &Groups) {
+    fn hit(&mut self, op: Op, _: LogicalPage, slot: BlockSlot, groups: &Groups) {
         if op == Op::Write {
             self.writes += 1;
             self.histories[slot.index()].updates += 1;
@@ -160,7 +160,7 @@ impl BlockOrder for ByUpdateDistance {
         }
     }
 
-    fn shrunk(&mut self, slot: BlockSlot, groups: &Groups) {
+    fn shrunk(&mut self, _: LogicalPage, slot: BlockSlot, groups: &Groups) {
         if !self.is_frequent(slot) {
             self.infrequent.shrink(slot, groups.pages(slot));
         }

@@ -85,7 +85,7 @@ fn a_policy_that_is_no_buffer_and_an_unknown_name_are_told_apart() {
     assert_eq!(
         refusal("arc"),
         "policy arc is no write buffer; the write buffers are clock-dnv, fab, cbm, bplru, clc, lb-clock, \
-         pud-lru, block-min, lru, clock, cflru, lru-wsr, craw, credit-clock"
+         pud-lru, bpac, block-min, lru, clock, cflru, lru-wsr, craw, credit-clock"
     );
     assert_eq!(refusal("fabb"), "there is no write buffer \"fabb\"");
 }

@@ -245,3 +245,28 @@ fn dram_buffers_clean_what_stays_on_flush_and_drain() {
     assert_eq!(steps("fab", 4, "W4 W0 W1 D W8 W12"), "[4=] [0= 1=] -0 1");
     assert_eq!(steps("fab:commands=safe", 2, "U0 U1 W4"), "[0r=] [1r=] -0 1");
 }
+
+#[test]
+fn bpac_keeps_pages_that_are_written_again_and_takes_the_largest_cluster_that_grows_no_more() {
+    // Clusters grow once, after 1 write. When 16 comes, those of blocks 0 and 1 have waited longer, and 1 is the larger one.
+    assert_eq!(steps("bpac", 5, "W0 W4 W5 W8 W12 W16"), "[4 5]");
+    // 4 is written again and stays in the page list, while its block's other pages leave.
+    assert_eq!(steps("bpac", 6, "W0 W4 W5 W6 W4 W8 W12 W16"), "[5 6]");
+    // With no limit nothing has finished, and the cluster that has not grown for longest leaves.
+    assert_eq!(steps("bpac:growth=100", 5, "W0 W4 W5 W8 W12 W16"), "[0]");
+    assert_eq!(steps("bpac:growth=100", 3, "W0 W4 W0 W8 W12"), "[4]");
+}
+
+#[test]
+fn bpac_shortens_its_page_list_where_no_cluster_has_finished_and_lengthens_it_where_pages_come_back()
+ {
+    // Of 4 pages 2 may be in the list: 0 joins a cluster again when 8 is written again, and grows the list when it is too.
+    let grown = "W0 W4 W8 W0 W4 W8 W0";
+    assert_eq!(steps("bpac", 4, grown), "");
+    let mut driven = driver::build("bpac", 4, PAGES_PER_BLOCK as u32, 100);
+    grown.split(' ').for_each(|text| _ = driven.request(request(text)));
+    let state = driven.state();
+    assert_eq!((state["page_list"].to_string(), &state["target"]), ("[4,8,0]".into(), &3.0.into()));
+    // All are in the list and none in a cluster: its oldest page makes one, and leaves.
+    assert_eq!(steps("bpac", 2, "W0 W0 W4 W4 W8"), "[0]");
+}

@@ -52,6 +52,22 @@ impl Groups {
         self.table[slot].pages()
     }
 
+    /// The slot of the block that has `page`, which is in the buffer.
+    pub(crate) fn slot_of(&self, page: LogicalPage) -> BlockSlot {
+        let slot = self.table.find(self.pages_per_block.block_of(page));
+        slot.expect("the block of a buffered page is known")
+    }
+
+    /// The bit that stands for `page` in a mask of its block.
+    pub(crate) fn bit(&self, page: LogicalPage) -> u64 {
+        self.pages_per_block.bit(page)
+    }
+
+    /// The pages of `slot` in the buffer, as a mask, and those of them that are dirty.
+    pub(crate) fn masks(&self, slot: BlockSlot) -> (u64, u64) {
+        (self.table[slot].present, self.table[slot].dirty)
+    }
+
     /// Returns whether the block was written page by page from its first to its last, and is whole now.
     #[inline]
     pub(crate) fn was_written_in_order(&self, slot: BlockSlot) -> bool {
@@ -84,20 +100,26 @@ pub(crate) trait BlockOrder {
         let _ = blocks;
     }
 
-    /// A page of the block in `slot` came; it is the block's first if the block has one page.
-    fn added(&mut self, slot: BlockSlot, groups: &Groups);
+    /// `page` of the block in `slot` came; it is the block's first if the block has one page.
+    fn added(&mut self, page: LogicalPage, slot: BlockSlot, groups: &Groups);
 
-    /// A page of the block was read or written where it is.
-    fn hit(&mut self, op: Op, slot: BlockSlot, groups: &Groups);
+    /// `page` of the block was read or written where it is.
+    fn hit(&mut self, op: Op, page: LogicalPage, slot: BlockSlot, groups: &Groups);
 
-    /// A page of the block was trimmed; others are left.
-    fn shrunk(&mut self, slot: BlockSlot, groups: &Groups);
+    /// `page` of the block was trimmed; others are left.
+    fn shrunk(&mut self, page: LogicalPage, slot: BlockSlot, groups: &Groups);
 
     /// The block's last page is trimmed.
     fn emptied(&mut self, slot: BlockSlot);
 
     /// The block to leave. The order forgets it at once; its pages are still there.
     fn choose_victim(&mut self, groups: &Groups) -> BlockSlot;
+
+    /// Which pages of the victim, of those that are present, leave with it; others stay, and so the order knows them.
+    fn leaving(&self, victim: BlockSlot, present: u64) -> u64 {
+        let _ = victim;
+        present
+    }
 
     /// As [`WriteBuffer::inspect`].
     fn inspect(&self, groups: &Groups, inspector: &mut dyn BufferInspector);
@@ -148,7 +170,8 @@ pub(crate) struct GroupedBuffer<O> {
     /// The blocks with dirty pages, the one that has had some for longest first.
     dirty_links: Links<BlockSlot>,
     dirty_groups: List<BlockSlot>,
-    leaving: Option<BlockSlot>,
+    /// The block that is leaving, and which of its pages still have to.
+    leaving: Option<(BlockSlot, u64)>,
     purpose: Purpose,
     proposal: Proposal,
     is_written_through: bool,
@@ -193,10 +216,12 @@ impl<O: BlockOrder> GroupedBuffer<O> {
 
     fn propose(&mut self, request: Request) {
         if self.leaving.is_none() && self.pages == self.capacity_pages && self.needs_room(request) {
-            self.leaving = Some(self.order.choose_victim(&self.groups));
+            let slot = self.order.choose_victim(&self.groups);
+            let present = self.groups.table[slot].present;
+            self.leaving = Some((slot, self.order.leaving(slot, present)));
         }
-        if let Some(slot) = self.leaving {
-            return self.propose_eviction(slot);
+        if let Some((slot, pages)) = self.leaving {
+            return self.propose_eviction(slot, pages);
         }
         let safe = self.options.commands == Commands::Safe;
         match request {
@@ -210,10 +235,12 @@ impl<O: BlockOrder> GroupedBuffer<O> {
         }
     }
 
-    /// A block with a dirty page is flushed, with its padding; what is left of it then is dropped.
-    fn propose_eviction(&mut self, slot: BlockSlot) {
+    /// If one of `leaving`, pages of the block, is dirty, these are flushed with their padding; what is left of them then is
+    /// dropped.
+    fn propose_eviction(&mut self, slot: BlockSlot, leaving: u64) {
         self.purpose = Purpose::Evict;
         let Group { block, present, dirty, .. } = self.groups.table[slot];
+        let (present, dirty) = (present & leaving, dirty & leaving);
         let pages_per_block = self.groups.pages_per_block;
         let (action, mask) = match (dirty, self.options.padding) {
             (0, _) => (Action::Drop, present),
@@ -282,14 +309,15 @@ impl<O: BlockOrder> GroupedBuffer<O> {
     }
 
     fn commit_eviction(&mut self) {
-        let slot = self.leaving.expect("a block is leaving");
+        let (slot, leaving) = self.leaving.expect("a block is leaving");
         let (action, pages) = self.proposal.take();
         let pages_per_block = self.groups.pages_per_block;
         let mask = pages.iter().fold(0, |mask, entry| mask | pages_per_block.bit(entry.page));
-        debug_assert!(action == Action::Flush || self.groups.table[slot].dirty == 0);
-        if !self.remove_pages(slot, mask) {
+        debug_assert!(action == Action::Flush || self.groups.table[slot].dirty & mask == 0);
+        let has_others = self.remove_pages(slot, mask);
+        self.leaving = Some((slot, leaving & !mask)).filter(|&(_, leaving)| leaving != 0);
+        if !has_others {
             self.groups.table.remove(self.groups.table[slot].block, slot);
-            self.leaving = None;
         }
     }
 
@@ -315,7 +343,7 @@ impl<O: BlockOrder> GroupedBuffer<O> {
             self.note_write(slot, bit);
             self.set_dirty(slot, self.groups.table[slot].dirty | bit);
         }
-        self.order.added(slot, &self.groups);
+        self.order.added(page, slot, &self.groups);
     }
 
     fn serve_hit(&mut self, op: Op, slot: BlockSlot, page: LogicalPage) {
@@ -324,7 +352,7 @@ impl<O: BlockOrder> GroupedBuffer<O> {
             self.note_write(slot, bit);
             self.set_dirty(slot, self.groups.table[slot].dirty | bit);
         }
-        self.order.hit(op, slot, &self.groups);
+        self.order.hit(op, page, slot, &self.groups);
     }
 
     fn access(&mut self, op: Op, page: LogicalPage) -> Served {
@@ -356,7 +384,7 @@ impl<O: BlockOrder> GroupedBuffer<O> {
             self.groups.table.remove(group.block, slot);
         } else {
             self.remove_pages(slot, self.groups.pages_per_block.bit(page));
-            self.order.shrunk(slot, &self.groups);
+            self.order.shrunk(page, slot, &self.groups);
         }
         Served { hit: Some(Medium::Dram), nvm_writes: 0 }
     }
