@@ -182,6 +182,7 @@ catalog! {
     access_driven AccessDriven page::cfdc::Cfdc;
     access_driven AccessDriven page::casa::Casa;
     access_driven AccessDriven page::ad_lru::AdLru;
+    access_driven AccessDriven page::for_::For;
     access_driven AccessDriven page::ace::Ace;
     bit_driven BitDriven page::ace_clock::AceClock;
     bit_driven BitDriven page::linux24::Linux24;

@@ -27,6 +27,8 @@ pub mod craw;
 pub mod craw_a;
 pub mod credit_clock;
 pub mod fifo;
+#[path = "page/for.rs"]
+pub mod for_;
 pub mod lfu;
 pub mod linux24;
 pub mod linux24_cflru;

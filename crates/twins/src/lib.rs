@@ -38,6 +38,7 @@
 //! | `cfdc` | `priority_share` (1/2), `cluster_pages` (64) |
 //! | `casa` | `c` (8) |
 //! | `ad-lru` | `min_cold_share` (1/10) |
+//! | `for` | `c` (8), `hot_share` (1/2), `history` (`keep` or `forget`) |
 //! | `ace` | `policy` (`lru`, `cflru` or `lru-wsr`), `batch` (8) |
 //! | `ace-clock` | `policy` (`clock` or `credit-clock`), `batch` (8), `c` (8, of `credit-clock`) |
 //! | `w-tinylfu` | `window_share` (1/100), `protected_share` (4/5), `sample_factor` (10), `doorkeeper` (false) |
@@ -56,6 +57,7 @@
 //! | `clc` | `alpha` (1/10) |
 //! | `lb-clock` | `clear_sequential` (false) |
 //! | `pud-lru` | `distance` (1), `padding` (`off` or `on`) |
+//! | `bpac` | `growth` (1) |
 //! | `block-min` | `padding` (`off` or `on`) |
 //! | `lru`, `clock`, `cflru`, `lru-wsr`, `craw`, `credit-clock` | the policy's own, `cache_reads` (true); reads and writes only |
 //!
@@ -91,6 +93,7 @@ mod drive_time;
 mod fifo;
 mod file_cache;
 mod flash;
+mod for_;
 mod kernel;
 mod lfu;
 mod lirs;
@@ -150,7 +153,7 @@ pub use translation::{
 use parameters::Parameters;
 
 /// Names of all twins, as the command writes them.
-pub const POLICIES: [&str; 35] = [
+pub const POLICIES: [&str; 36] = [
     "fifo",
     "lru",
     "clock",
@@ -165,6 +168,7 @@ pub const POLICIES: [&str; 35] = [
     "cfdc",
     "casa",
     "ad-lru",
+    "for",
     "ace",
     "ace-clock",
     "craw",
@@ -320,6 +324,7 @@ pub fn build(
         "cfdc" => Box::new(cfdc::Cfdc::new(frames, &mut parameters)),
         "casa" => Box::new(casa::Casa::new(frames, &mut parameters)),
         "ad-lru" => Box::new(ad_lru::AdLru::new(frames, &mut parameters)),
+        "for" => Box::new(for_::For::new(frames, &mut parameters)),
         "ace" => Box::new(ace::Ace::of_lists(frames, &mut parameters)),
         "ace-clock" => Box::new(ace::Ace::of_clocks(frames, &mut parameters)),
         "w-tinylfu" => Box::new(w_tinylfu::WTinylfu::new(frames, &mut parameters)),

@@ -194,8 +194,8 @@ const BLIND_TO_DIRTY: &[&str] = &[
 ];
 /// Those that see a write by its bit, and not by the dirty state.
 const BY_WRITE_BIT: &[&str] = &["craw", "craw-a"];
-/// Those that keep what a write fault gave its page, also when the page has been flushed.
-const BY_WRITE_FAULT: &[&str] = &["credit-clock", "ccf-lru"];
+/// Those that keep what a write gave its page, also when the page has been flushed.
+const BY_WRITE_FAULT: &[&str] = &["credit-clock", "ccf-lru", "for"];
 /// Windows from none to all frames.
 const WINDOWS: &[&str] = &[
     "window_pages=0",
@@ -334,6 +334,19 @@ proptest! {
             for share in ["0", "1/3", "1"] {
                 let cfdc = format!("cfdc:priority_share={share}");
                 assert_equal(&cfdc, "lru", frames, Bits::Exact, &trace);
+            }
+        }
+    }
+
+    /// Without hot pages FOR has one list then.
+    #[test]
+    fn for_without_hot_pages_is_lru_where_all_pages_are_clean_or_all_dirty(
+        trace in traces(),
+        frames in 1..10u32,
+    ) {
+        for trace in [only(Read, &trace), only(Write, &trace)] {
+            for variant in ["for:hot_share=0", "for:c=13.3,hot_share=0,history=forget"] {
+                assert_equal(variant, "lru", frames, Bits::Exact, &trace);
             }
         }
     }

@@ -40,7 +40,7 @@ fn a_policy_without_a_hand_examines_what_it_looks_at() {
 
 /// What each policy with its defaults examines on [`skewed`] with 20 frames. A change for speed may change what a
 /// search looks at, and then the I/O times with `--hand-ns`; the commit says so.
-const EXAMINED: [(&str, u64); 35] = [
+const EXAMINED: [(&str, u64); 36] = [
     ("fifo", 1797),
     ("lru", 1775),
     ("clock", 2682),
@@ -64,6 +64,7 @@ const EXAMINED: [(&str, u64); 35] = [
     ("cfdc", 1751),
     ("casa", 1770),
     ("ad-lru", 2576),
+    ("for", 8257),
     ("ace", 3681),
     ("ace-clock", 5531),
     ("linux24", 9089),

@@ -27,7 +27,7 @@ impl<P: PagePolicy> Rendering<'_, P> {
                 json!([page, referenced, dirty])
             }
             "cflru" | "cflru-dynamic" | "lru-wsr" | "ccf-lru" | "cfdc" | "casa" | "ad-lru"
-            | "ace" | "wa-landlord" => json!([page, dirty]),
+            | "for" | "ace" | "wa-landlord" => json!([page, dirty]),
             _ => json!([page, u8::from(frames.read_bit(frame)), u8::from(frames.write_bit(frame))]),
         }
     }

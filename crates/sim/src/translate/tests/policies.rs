@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::steps::{Reference, space_of, view_of, with_replay};
 
 /// Policies whose cost ratio is the device's, which is 1 here.
-const WITH_RATIO: [&str; 5] = ["casa", "craw", "craw-a", "wa-landlord", "credit-clock"];
+const WITH_RATIO: [&str; 6] = ["casa", "for", "craw", "craw-a", "wa-landlord", "credit-clock"];
 
 fn trace() -> impl Strategy<Value = Vec<Reference>> {
     let page = prop_oneof![2 => 0..6_u64, 3 => 0..30_u64];
