@@ -990,7 +990,7 @@ def run_tier(
         tiers: Profiles of both tiers, such as ``"cxl"``, ``"optane-dcpmm:migrate_ns=1000"`` or the
             path of a TOML file.
         policies: Policies of the fast tier: page policies, whose victims are demoted, and
-            ``clock-dwf``, ``tpp``, ``memtis``, ``hemem``, ``static``, ``bound``.
+            ``clock-dwf``, ``m-clock``, ``tpp``, ``memtis``, ``hemem``, ``static``, ``bound``.
         promote: Rules of promotion under a page policy, by references to slow pages: ``never``,
             ``first-touch`` (if not given), ``write``, ``k-touch[:K[:W]]``, ``threshold[:T[:H]]``,
             ``tinylfu``.

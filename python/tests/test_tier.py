@@ -122,7 +122,7 @@ def test_nothing_beats_the_most_probable_pages_where_references_are_independent(
     noise = 4 * (best * (1 - best) / references) ** 0.5
     catalog = clockhand.policies().filter(pl.col("kind").str.ends_with("-driven"))["name"]
     names = [name for name in catalog if not name.startswith("linux")]
-    tiered = ["clock-dwf", "tpp:scan_period=20,scan_pages=4", "memtis", "hemem"]
+    tiered = ["clock-dwf", "m-clock", "tpp:scan_period=20,scan_pages=4", "memtis", "hemem"]
     runs = [
         clockhand.tier(trace, fast_frames=frames, policies=[*names, *tiered], promote=rule, see=see)
         for rule, see in (("first-touch", "all"), ("threshold:4:500", "sample:3"))

@@ -9,6 +9,7 @@ pub mod clock_dwf;
 mod countdown;
 pub mod fixed;
 pub mod hemem;
+pub mod m_clock;
 pub mod memtis;
 mod placement;
 mod tiers;

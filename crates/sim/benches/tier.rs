@@ -23,7 +23,7 @@ const SHARES: [u32; 2] = [10, 50];
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Policies, what page policies see, and millions of references per CPU second that they shall reach.
-const MEASURED: [(&str, &str, f64); 13] = [
+const MEASURED: [(&str, &str, f64); 14] = [
     ("clock", "bits:10000", 30.0),
     ("lru", "bits:10000", 30.0),
     ("clock", "sample:7", 30.0),
@@ -36,6 +36,7 @@ const MEASURED: [(&str, &str, f64); 13] = [
     ("arc", "all", 10.0),
     ("craw", "all", 10.0),
     ("clock-dwf", "all", 10.0),
+    ("m-clock", "all", 10.0),
     ("static", "all", 10.0),
 ];
 

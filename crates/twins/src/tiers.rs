@@ -3,6 +3,7 @@
 mod background;
 mod clock_dwf;
 mod hemem;
+mod m_clock;
 mod memtis;
 mod page_policy;
 mod prices;
@@ -14,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::Op;
 use clock_dwf::ClockDwf;
 use hemem::Hemem;
+use m_clock::MClock;
 use memtis::Memtis;
 use page_policy::PageKeeper;
 pub use page_policy::{TierPromotion, TierSight};
@@ -25,6 +27,7 @@ pub use tpp::TppRule;
 enum Keeper {
     Page(PageKeeper),
     ClockDwf(ClockDwf),
+    MClock(MClock),
     Tpp(Tpp),
     Memtis(Memtis),
     Hemem(Hemem),
@@ -71,6 +74,7 @@ impl TierTwin {
             TierKeeper::ClockDwf(expiration, keeps) => {
                 Keeper::ClockDwf(ClockDwf::new(expiration, keeps))
             }
+            TierKeeper::MClock(rounds) => Keeper::MClock(MClock::new(rounds)),
             TierKeeper::Tpp(period, pages, rule, free) => {
                 Keeper::Tpp(Tpp::new(period, pages, rule, free))
             }
@@ -185,6 +189,7 @@ impl TierTwin {
         match &mut self.keeper {
             Keeper::Page(keeper) if keeper.sees_all() => keeper.hit(page, op, self.now),
             Keeper::ClockDwf(dwf) => dwf.found_fast(page, op),
+            Keeper::MClock(m_clock) => m_clock.found_fast(page, op),
             Keeper::Tpp(tpp) => tpp.found_fast(page),
             _ => {}
         }
@@ -194,6 +199,12 @@ impl TierTwin {
         match &mut self.keeper {
             Keeper::Page(keeper) if keeper.sees_all() => self.ask(page, op),
             Keeper::ClockDwf(_) if op == Op::Write => _ = self.promote(page, op),
+            Keeper::MClock(m_clock) => {
+                let asks = op == Op::Write && m_clock.is_promoted(page);
+                if asks {
+                    self.promote(page, op);
+                }
+            }
             Keeper::Tpp(tpp) => {
                 let Some(asks) = tpp.hint(page, self.now) else { return };
                 self.events.push(TierEvent::Hint(page));
@@ -222,7 +233,7 @@ impl TierTwin {
         let number = self.placements;
         self.placements += 1;
         let (mut goes_fast, makes_room) = match &self.keeper {
-            Keeper::ClockDwf(_) => (op == Op::Write, true),
+            Keeper::ClockDwf(_) | Keeper::MClock(_) => (op == Op::Write, true),
             Keeper::Static(lives) => (lives.contains(&page), true),
             _ => match self.rules.placement {
                 TierPlacement::Fast => (true, false),
@@ -282,6 +293,7 @@ impl TierTwin {
         let victims = match &mut self.keeper {
             Keeper::Page(keeper) => keeper.enter_fast(page, op, promoted),
             Keeper::ClockDwf(dwf) if is_full => vec![dwf.victim()],
+            Keeper::MClock(m_clock) if is_full => vec![m_clock.victim()],
             Keeper::Tpp(tpp) if is_full => vec![tpp.victim()],
             Keeper::Hemem(hemem) if is_full => vec![hemem.victim()],
             Keeper::Memtis(_) if is_full => {
@@ -297,6 +309,7 @@ impl TierTwin {
         self.fast.push(page);
         match &mut self.keeper {
             Keeper::ClockDwf(dwf) => dwf.enter_fast(page),
+            Keeper::MClock(m_clock) => m_clock.enter_fast(page, promoted),
             Keeper::Tpp(tpp) => tpp.enter_fast(page, promoted),
             Keeper::Hemem(hemem) => hemem.enter(page, true),
             Keeper::Page(_) | Keeper::Memtis(_) | Keeper::Static(_) => {}
@@ -362,6 +375,7 @@ impl TierTwin {
         match &mut self.keeper {
             Keeper::Page(keeper) => keeper.forget(page),
             Keeper::ClockDwf(dwf) => dwf.forget(page),
+            Keeper::MClock(m_clock) => m_clock.forget(page),
             Keeper::Memtis(memtis) => memtis.forget(page),
             Keeper::Hemem(hemem) => hemem.forget(page),
             Keeper::Tpp(_) | Keeper::Static(_) => {}

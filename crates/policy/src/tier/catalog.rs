@@ -73,6 +73,7 @@ macro_rules! catalog {
 
 catalog! {
     super::clock_dwf::ClockDwf;
+    super::m_clock::MClock;
     super::tpp::Tpp;
     super::memtis::Memtis;
     super::hemem::Hemem;

@@ -33,7 +33,9 @@ impl Visitor for Reclaims {
 pub(super) fn has_placement(policy: &Contender) -> bool {
     match policy {
         Contender::Page(_) => false,
-        Contender::Tier(policy) => matches!(policy.description().name, "clock-dwf" | "static"),
+        Contender::Tier(policy) => {
+            matches!(policy.description().name, "clock-dwf" | "m-clock" | "static")
+        }
         Contender::Bound => true,
     }
 }
@@ -77,7 +79,7 @@ pub(super) fn check(experiment: &TierExperiment) -> Result<(), SimError> {
     if experiment.placement.is_some() && experiment.policies.iter().all(has_placement) {
         return Err(SimError::usage(
             option("placement")
-                + " has no effect, since clock-dwf, static and bound say themselves where new pages go",
+                + " has no effect, since clock-dwf, m-clock, static and bound say themselves where new pages go",
             "leave it out",
         ));
     }

@@ -33,10 +33,10 @@ options! {
         ///
         /// Profiles of both tiers, such as ``"cxl"``, ``"optane-dcpmm:migrate_ns=1000"`` or the path of a TOML file.
         tiers: Vec<String> = Domain::Names { of: "tiers" }, "cxl";
-        /// List of page policies, clock-dwf, tpp, memtis, hemem, static and bound; all, and patterns such as c*.
+        /// List of page policies, clock-dwf, m-clock, tpp, memtis, hemem, static and bound; all, and patterns such as c*.
         ///
-        /// Policies of the fast tier: page policies, whose victims are demoted, and ``clock-dwf``, ``tpp``,
-        /// ``memtis``, ``hemem``, ``static``, ``bound``.
+        /// Policies of the fast tier: page policies, whose victims are demoted, and ``clock-dwf``,
+        /// ``m-clock``, ``tpp``, ``memtis``, ``hemem``, ``static``, ``bound``.
         policy as "policies": Vec<String> = Domain::Names { of: "tier_policies" }, "lru";
         /// Rules of promotion under a page policy, by references to slow pages: list of never, first-touch (if not given),
         /// write, k-touch[:K[:W]], threshold[:T[:H]], tinylfu.

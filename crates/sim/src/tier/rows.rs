@@ -23,7 +23,7 @@ fn kind_of(policy: &Contender) -> &'static str {
         Contender::Page(policy) => kind_word(policy.entry().kind),
         Contender::Tier(policy) => match policy.description().name {
             "static" => kind_word(Kind::Offline),
-            "clock-dwf" => kind_word(Kind::AccessDriven),
+            "clock-dwf" | "m-clock" => kind_word(Kind::AccessDriven),
             _ => kind_word(Kind::BitDriven),
         },
         Contender::Bound => BOUND_KIND,

@@ -11,7 +11,7 @@ impl TierTwin {
             Keeper::Page(keeper) => keeper.samples(now),
             Keeper::Memtis(memtis) => now.is_multiple_of(memtis.sample),
             Keeper::Hemem(hemem) => now.is_multiple_of(hemem.sample),
-            Keeper::ClockDwf(_) | Keeper::Tpp(_) | Keeper::Static(_) => false,
+            Keeper::ClockDwf(_) | Keeper::MClock(_) | Keeper::Tpp(_) | Keeper::Static(_) => false,
         };
         if let Keeper::Page(keeper) = &mut self.keeper
             && keeper.sees_all()

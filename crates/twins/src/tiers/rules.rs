@@ -43,6 +43,8 @@ pub enum TierKeeper {
     Page(&'static str, Vec<(&'static str, &'static str)>, TierSight, TierPromotion),
     /// `expiration`, and whether frequencies are kept.
     ClockDwf(u64, bool),
+    /// `rounds`.
+    MClock(u64),
     /// `scan_period`, `scan_pages`, the rule, and the frames below which and until which pages are demoted.
     Tpp(u64, usize, TppRule, (usize, usize)),
     /// `sample`, `adapt`, `cool`, `migrate`.

@@ -24,12 +24,13 @@ use crate::tier::replay::{Keeping, PageVisitor, Renewal, TierReplay};
 use crate::tier::study::best_pages;
 use clockhand_trace::progress::Progress;
 
-const TIER_POLICIES: [&str; 5] = [
+const TIER_POLICIES: [&str; 6] = [
     "clock-dwf:expiration=2",
     "tpp:scan_period=3,scan_pages=2,low_share=1/4,high_share=1/2",
     "tpp:scan_period=2,scan_pages=1,rule=latency,latency=4",
     "memtis:sample=2,adapt=3,cool=7,migrate=5",
     "hemem:sample=2,read_hot=2,write_hot=1,cool=4,migrate=3",
+    "m-clock",
 ];
 
 /// Page policies of the catalog that can keep a fast tier.

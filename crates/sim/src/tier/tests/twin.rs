@@ -30,7 +30,7 @@ const SECONDS: [u64; 3] = [11, 12, 40];
 
 /// The catalog's page policies whose twins can see a reference that is dirty or not, with the parameters of a ratio of
 /// 8, and what they may see.
-const PAGE_POLICIES: [&str; 31] = [
+const PAGE_POLICIES: [&str; 32] = [
     "fifo",
     "lru",
     "clock",
@@ -45,6 +45,7 @@ const PAGE_POLICIES: [&str; 31] = [
     "cfdc",
     "casa",
     "ad-lru",
+    "for",
     "ace",
     "ace-clock",
     "craw",
@@ -95,6 +96,9 @@ fn tier_policies() -> impl Strategy<Value = (String, TierKeeper)> {
             let history = if keeps { "keep" } else { "forget" };
             let text = format!("clock-dwf:expiration={expiration},history={history}");
             (text, TierKeeper::ClockDwf(expiration, keeps))
+        }),
+        (0..4_u64).prop_map(|rounds| {
+            (format!("m-clock:rounds={rounds}"), TierKeeper::MClock(rounds))
         }),
         tpp.prop_map(|(period, pages, rule, latency, (low, high))| {
             let (rule, text) = match rule {
