@@ -40,7 +40,7 @@ BLOCK_TRACES = tuple(PUBLIC)[:4]
 STAND_INS = ("financial-stand-in", "camwebdev-stand-in", "filebench-random-rw-stand-in")
 BUFFERS = (
     "lru", "clock", "cflru", "lru-wsr", "craw", "credit-clock", "clock-dnv", "fab", "bplru",
-    "pud-lru", "block-min",
+    "pud-lru", "bpac", "block-min",
 )  # fmt: skip
 RESAMPLES = 2000
 SEED = 18

@@ -88,7 +88,7 @@ def replaced(rows: pl.DataFrame) -> pl.DataFrame:
     found = []
     for (tiers, trace), group in rows.group_by("tiers", "trace", maintain_order=True):
         offline = offline_lines(group)
-        table = replaceable(group).filter(~pl.col("policy").is_in(offline))
+        table = replaceable(group.drop("slowdown")).filter(~pl.col("policy").is_in(offline))
         for limit in SLOWDOWNS:
             at = table.filter(pl.col("slowdown") == limit).drop_nulls().sort("fast_memory_share")
             best = at.row(0, named=True) if at.height else None
