@@ -103,6 +103,6 @@ def _print_claims(claims: pl.DataFrame, statements: pl.DataFrame, to: Console) -
     print_table("claims", claims.select("claim", "place", "verdict", "paper", "found"), to)
     print_table(
         "statements, over their readings",
-        statements.select("statement", "paper", "holds", "best", "worst"),
+        statements.select("statement", "paper", "holds", "as_written", "best", "worst"),
         to,
     )

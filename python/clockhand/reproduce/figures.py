@@ -2,9 +2,7 @@
 
 ``report.toml`` of a paper says which results a figure shows, and how each of its panels looks. A
 panel says its title, its axes and, unless its lines follow from the results, its ``series``.
-Numbers that a paper's text gives of a figure are drawn behind ours: a height over all of our places
-(``paper = [{ y = Y, says = TEXT }]``), a place (``x = X`` instead), or a bar (``at = BAR`` beside
-its height). With ``of = WORKLOAD`` they are of one workload.
+:mod:`clockhand.reproduce.printed` has the paper's own numbers behind them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +14,7 @@ from clockhand.report.words import byte_text, number_text
 from clockhand.reproduce.measured import Measured
 from clockhand.reproduce.measures.cflru import KERNELS, PAPERS_FRAMES, kernels_of, replaced
 from clockhand.reproduce.measures.clock_dnv import OURS, per_run
-from clockhand.study.policies import BASELINE
+from clockhand.reproduce.printed import printed
 from clockhand.study.records import Fields, Record
 
 MOST_POINTS = 400
@@ -24,9 +22,6 @@ MOST_LINES = 3
 """Memory sizes that a panel shows: more lines have no look of their own."""
 
 MOST_RATIOS = 4
-
-OF_PAPER = "paper: "
-"""Prefix of lines that are the paper's."""
 
 Panel = Record
 Records = list[Fields]
@@ -53,32 +48,24 @@ Figure = Iterator[tuple[str, list[Lines]]]
 
 
 def _lines(
-    panel: Panel, series: Iterable[str], records: Records, workload: str = "", **own: str
+    panel: Panel, series: Iterable[str], records: Records, *of: str | None, **own: str
 ) -> Lines:
-    """A panel as the file has it, but for what ``own`` says of it."""
+    """A panel as the file has it, but for what ``own`` says of it.
+
+    Args:
+        panel: What the file says.
+        series: The names of its lines.
+        records: Their points.
+        of: What they are of: the trace, and the workload that it stands for.
+    """
     said = {**panel, **own}
-    known = [it for it in said.get("paper", ()) if it.get("of", workload) == workload]
-    printed = [record for it in known for record in _printed(it, records)]
-    names = dict.fromkeys(record["series"] for record in printed)
+    behind = printed(said, records, *of)
+    names = dict.fromkeys(record["series"] for record in behind)
     return Lines(
         said["title"], said.get("caption", ""), said["x"], said["y"], (*names, *series),
-        [*printed, *records],
+        [*behind, *records],
         said.get("logarithmic", False), said.get("doubles_x", False), "bars" in said,
     )  # fmt: skip
-
-
-def _printed(said: Record, records: Records) -> Iterator[Fields]:
-    """What the paper's text says of a figure, from end to end of ours, or as a bar beside ours."""
-    if not records:
-        return
-    line = {"series": f"{OF_PAPER}{said['says']}", "at": "as its text says"}
-    heights, places = ([record[axis] for record in records] for axis in "yx")
-    if "at" in said:
-        [place] = {record["x"] for record in records if record["at"] == said["at"]}
-        yield {**line, "x": place, "y": said["y"], "at": said["at"]}
-        return
-    for end in (min, max):
-        yield {**line, "x": said.get("x", end(places)), "y": said.get("y", end(heights))}
 
 
 def _present(series: Iterable[str], records: Records) -> list[str]:
@@ -86,12 +73,17 @@ def _present(series: Iterable[str], records: Records) -> list[str]:
     return [name for name in series if name in present]
 
 
+def _of(rows: pl.DataFrame) -> list[str | None]:
+    """The trace that rows are of, and the workload that it stands for."""
+    return list(rows.select("trace", "workload").row(0)) if rows.height else []
+
+
 def _each_trace(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
     for group in rows.partition_by("trace", maintain_order=True):
         yield group["trace"][0], group
 
 
-def _over_memory(rows: pl.DataFrame, panel: Panel) -> Lines:
+def _over_memory(rows: pl.DataFrame, panel: Panel, *of: str | None) -> Lines:
     """Lines of the columns series and y over the share of the footprint."""
     chosen = rows.filter(pl.col("series").is_in(panel["series"]))
     records = (
@@ -104,29 +96,30 @@ def _over_memory(rows: pl.DataFrame, panel: Panel) -> Lines:
         )
         .to_dicts()
     )
-    return _lines(panel, _present(panel["series"], records), records)
+    return _lines(panel, _present(panel["series"], records), records, *of)
 
 
 def policies(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
-    """Policies over memory: a column, or its ratio to CLOCK's (``over_clock``)."""
-    columns = list(dict.fromkeys(panel["column"] for panel in panels))
-    clock = rows.filter(pl.col("policy") == BASELINE).select(
-        "trace", "frames", *(pl.col(name).alias(f"{name}_of_clock") for name in columns)
-    )
-    joined = rows.join(
-        clock.unique(["trace", "frames"]), on=["trace", "frames"], how="left", maintain_order="left"
-    )
-    named = joined.with_columns(pl.col("policy").alias("series"))
+    """Policies over memory: a column, or its ratio to another policy's (``over``), or that of one
+    policy over those of others (``of``)."""
+    named, key = rows.with_columns(pl.col("policy").alias("series")), ["trace", "frames"]
+    for panel in panels:
+        if other := panel.get("over", panel.get("of")):
+            column = pl.col(panel["column"]).alias(f"{panel['column']} of {other}")
+            others = rows.filter(pl.col("policy") == other).select(*key, column).unique(key)
+            if column.meta.output_name() not in named.columns:
+                named = named.join(others, on=key, how="left", maintain_order="left")
     for trace, of_trace in _each_trace(named):
         lines = []
         for panel in panels:
             y = pl.col(panel["column"])
-            if panel.get("over_clock"):
-                of_clock = pl.col(f"{panel['column']}_of_clock")
-                y = pl.when(of_clock > 0).then(y / of_clock)
+            if other := panel.get("over", panel.get("of")):
+                pair = (y, pl.col(f"{panel['column']} of {other}"))
+                above, below = pair if "over" in panel else reversed(pair)
+                y = pl.when(below > 0).then(above / below)
             # A logarithmic axis has no place for 0.
             shown = pl.when(y > 0).then(y) if panel.get("logarithmic") else y
-            lines.append(_over_memory(of_trace.with_columns(shown.alias("y")), panel))
+            lines.append(_over_memory(of_trace.with_columns(shown.alias("y")), panel, trace))
         yield trace, lines
 
 
@@ -145,7 +138,7 @@ def areas(panels: Sequence[Panel], gauges: pl.DataFrame, rows: pl.DataFrame) -> 
         ).to_dicts()
         frames = of_trace["frames"].max()
         caption = f"{number_text(frames)} page frames." if frames is not None else "No page leaves."
-        yield trace, [_lines(panel, panel["gauges"].values(), records, caption=caption)]
+        yield trace, [_lines(panel, panel["gauges"].values(), records, trace, caption=caption)]
 
 
 def windows(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
@@ -163,7 +156,7 @@ def windows(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
         if records:
             window = of_trace["predicted_window"][0]
             title = f"Predicted window: {window:,} of {len(of_trace):,} pages"
-            yield trace, [_lines(panel, [series], records, title=title)]
+            yield trace, [_lines(panel, [series], records, *_of(of_trace), title=title)]
 
 
 def costs(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
@@ -194,7 +187,7 @@ def kernel_bars(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
                     for x, (name, count) in enumerate(counts.items())
                     if whole
                 ]
-            lines.append(_lines(panel, panel["bars"], records))
+            lines.append(_lines(panel, panel["bars"], records, *_of(of_trace)))
         yield trace, lines
 
 
@@ -220,10 +213,8 @@ def _relative(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
         (pl.col("cost") / pl.col("others")).alias("y")
     )
     for trace, of_trace in _each_trace(over):
-        yield (
-            trace,
-            [_over_memory(of_trace.sort("frames", maintain_order=True), it) for it in panels],
-        )
+        sorted_rows = of_trace.sort("frames", maintain_order=True)
+        yield trace, [_over_memory(sorted_rows, panel, *_of(of_trace)) for panel in panels]
 
 
 def buffers(panels: Sequence[Panel], *parts: pl.DataFrame) -> Figure:
@@ -231,7 +222,6 @@ def buffers(panels: Sequence[Panel], *parts: pl.DataFrame) -> Figure:
     other buffers (``over_others``)."""
     mib = pl.col("buffer_pages") * pl.col("page_bytes") / (1 << 20)
     for trace, of_trace in _each_trace(pl.concat(parts)):
-        [workload] = of_trace["workload"].unique().to_list()
         own = of_trace.filter(pl.col("policy") == OURS).unique("buffer_pages", keep="first")
         lines = []
         for panel in panels:
@@ -248,7 +238,7 @@ def buffers(panels: Sequence[Panel], *parts: pl.DataFrame) -> Figure:
                 shown = known.with_columns(y=pl.col("ours") / pl.col("y")).drop("ours")
             records = shown.drop("buffer_pages").to_dicts()
             present = _present(panel["series"], records)
-            lines.append(_lines(panel, present, records, workload=workload or ""))
+            lines.append(_lines(panel, present, records, *_of(of_trace)))
         yield trace, lines
 
 
@@ -287,8 +277,13 @@ def hits(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
     yield "the paper's own times", [_lines(panel, panel["series"].values(), records)]
 
 
-def caches(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
+def caches(panels: Sequence[Panel], *parts: pl.DataFrame) -> Figure:
     """The time of a server's references over that without a cache, over the cache's size."""
+    columns = (
+        "trace", "workload", "device", "insert", "admission", "capacity", "capacity_share",
+        "time_us", "time_without_cache_us",
+    )  # fmt: skip
+    rows = pl.concat([part.select(columns) for part in parts], how="vertical_relaxed")
     for trace, of_trace in _each_trace(rows.filter(pl.col("insert") == "copy")):
         yield trace, [_over_capacity(of_trace, panel) for panel in panels]
 
@@ -300,7 +295,7 @@ def _over_capacity(rows: pl.DataFrame, panel: Panel) -> Lines:
         for name, admission in panel["series"].items()
         for row in rows.filter(device=panel["device"], admission=admission).to_dicts()
     ]  # fmt: skip
-    return _lines(panel, panel["series"], records)
+    return _lines(panel, panel["series"], records, *_of(rows))
 
 
 def pages(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
@@ -319,7 +314,7 @@ def _over_pages(panel: Panel, rows: pl.DataFrame, series: Sequence[str]) -> Line
          "at": f"pages of {byte_text(row['page_bytes'])}"}
         for row in rows.to_dicts()
     ]  # fmt: skip
-    return _lines(panel, series, records)
+    return _lines(panel, series, records, *_of(rows))
 
 
 def mobile(panels: Sequence[Panel], rows: pl.DataFrame, tlbs: pl.DataFrame) -> Figure:
@@ -341,7 +336,7 @@ def mobile(panels: Sequence[Panel], rows: pl.DataFrame, tlbs: pl.DataFrame) -> F
         yield (
             trace,
             [
-                _lines(over_entries, [trace], entries),
+                _lines(over_entries, [trace], entries, *_of(of_trace)),
                 *(_over_pages(panel, first, [trace]) for panel in over_pages),
                 _over_pages(over_ratios, named, list(names.values())),
             ],

@@ -58,6 +58,8 @@ class Claim:
 
         by_construction: Whether it holds whatever the numbers are; such a claim is not counted.
         beyond_the_paper: Whether it asks what the paper does not say; such a claim is not counted.
+        as_written: Whether it is the reading of the statement that follows the paper's own words,
+            although others stand before it.
         support: How far our numbers support it, beside other readings of the statement: the greater
             the better.
     """
@@ -75,6 +77,7 @@ class Claim:
     evidence: Evidence = ()
     by_construction: bool = False
     beyond_the_paper: bool = False
+    as_written: bool = False
     support: float = 0.0
 
     @property
@@ -105,7 +108,8 @@ UNCOUNTED = ("by_construction", "beyond_the_paper")
 TEXTS = ("what", "found", "says", "reading", "why")
 OWN = {
     *TEXTS, "key", "place", "quote", "tables", "measure", "rule", "rule_text", "paper",
-    "by_construction", "beyond_the_paper", "each", "readings", "nearly", "statement", "curve",
+    "by_construction", "beyond_the_paper", "as_written", "each", "readings", "nearly", "statement",
+    "curve",
 }  # fmt: skip
 """What a claim in ``claims.toml`` may say; everything else is an argument of its measure."""
 
@@ -216,15 +220,14 @@ def _judged(content: Record, claim: Fields, tables: Record) -> Claim | None:
     shown = signed if content.get("shares") == "signed" else percent
     own = (claim["key"], claim["statement"], claim["place"], claim["quote"])
     arguments = {name: value for name, value in claim.items() if name not in OWN}
-    is_beyond = claim.get("beyond_the_paper", False)
+    marks = {name: claim.get(name, False) for name in ("beyond_the_paper", "as_written")}
     try:
         if claim["rule"] == "untestable":
             raise NotTestableError(claim["why"].format_map(content.get("words", {})))
         found = _measured(claim, tables)
     except NotTestableError as error:
         return Claim(
-            *own, "Not testable here.", Verdict.UNTESTABLE, "–", why=str(error),
-            beyond_the_paper=is_beyond,
+            *own, "Not testable here.", Verdict.UNTESTABLE, "–", why=str(error), **marks
         )  # fmt: skip
     if found is None:
         return None
@@ -252,7 +255,7 @@ def _judged(content: Record, claim: Fields, tables: Record) -> Claim | None:
         why=text["why"],
         evidence=found.evidence,
         by_construction=is_certain,
-        beyond_the_paper=is_beyond,
+        **marks,
         support=_support(found.values, claim),
     )
 

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import altair as alt
@@ -14,9 +15,10 @@ from clockhand.report.html import Figure, Part, payload, template
 from clockhand.report.scales import Kind, label_expression
 from clockhand.report.words import number_text
 from clockhand.reproduce import figures as drawing
-from clockhand.reproduce.figures import OF_PAPER, Lines
+from clockhand.reproduce.figures import Lines
 from clockhand.reproduce.judge import Claim
 from clockhand.reproduce.packaged import packaged_content
+from clockhand.reproduce.printed import OF_PAPER, printed
 from clockhand.reproduce.run import Reproduction
 from clockhand.reproduce.statements import JUDGED, by_statement, counted, headline
 from clockhand.studies.locality.charts import look, panel_chart, panel_records
@@ -28,6 +30,7 @@ from clockhand.study.records import Fields, Record
 
 PAGE_TEMPLATE = Path(__file__).with_name("reproduction.html.j2")
 PANEL_HEIGHT = 190
+BAND_OPACITY = 0.18
 
 
 def render_reproduction(made: Reproduction) -> str:
@@ -132,11 +135,11 @@ def readings_text(claims: Collection[Claim]) -> str:
 def _statement_rows(
     table: pl.DataFrame, claims: Mapping[str, Sequence[Claim]]
 ) -> list[tuple[str, ...]]:
-    """Rows of statements: name, the paper's words, place, number, and what was found."""
+    """Rows of statements: name, the paper's words, place, number, and what three readings found."""
     rows, places = [], _places(claims)
     for row in table.to_dicts():
         ends = []
-        for end in ("best", "worst"):
+        for end in ("as_written", "best", "worst"):
             verdict, _, found = row[end].partition(": ")
             ends.append(f"{verdict}: {found_text(found)}" if found else row[end])
         words = quoted(claims[row["statement"]][0])
@@ -170,7 +173,7 @@ def _part(figure: Record, report: Record, results: Record) -> Part:
             marked = [_look(name, ours, looks) for name in lines.series]
             records += [{"panel": identity, **record} for record in lines.records]
             series = [(name, *mark) for name, mark in zip(lines.series, marked, strict=True)]
-            chart = _chart(lines, identity, marked)
+            chart = lines_chart(lines, identity, marked)
             figures.append(Figure(identity, lines.title, lines.caption, chart, series=series))
         rows.append((_labelled(label, trace, tables[0], facts), figures))
     return Part(figure["key"], figure["title"], figure["text"], rows, records)
@@ -224,18 +227,23 @@ def _locality_part(
     records: list[Fields] = []
     for index, (trace, row) in enumerate(zip(traces, topic.rows, strict=True)):
         figures = []
-        for panel in row.panels:
+        for drawn in row.panels:
+            said = [it for it in figure.get("panel", ()) if it["title"] == drawn.title]
+            behind = [it for entry in said for it in printed(entry, drawn.records, trace)]
+            names = dict.fromkeys(it["series"] for it in behind)
+            series, of_all = (*names, *drawn.series), [*behind, *drawn.records]
+            panel = replace(drawn, series=series, records=of_all)
             identity = f"{figure['key']}-{index}-{panel.key}"
             records += panel_records(panel, identity)
             chart = panel_chart(panel, identity, CANVAS)
-            series = [(name, *look(name, PAGE)) for name in panel.series]
-            figures.append(Figure(identity, panel.title, panel.caption, chart, series=series))
+            looks = [(name, *look(name, PAGE)) for name in panel.series]
+            figures.append(Figure(identity, panel.title, panel.caption, chart, series=looks))
         rows.append((trace_label(trace, facts), figures))
     return Part(figure["key"], figure["title"], topic.text, rows, records)
 
 
 def _x(lines: Lines) -> alt.X:
-    values = sorted({record["x"] for record in lines.records}) or [1]
+    values = sorted({it["x"] for it in lines.records if "high" not in it}) or [1]
     if lines.doubles_x:
         scale = alt.Scale(type="log", base=2, nice=False, padding=8)
         axis = alt.Axis(grid=False, format="~r", values=values, labelOverlap="greedy")
@@ -246,7 +254,7 @@ def _x(lines: Lines) -> alt.X:
 
 
 @unchecked()
-def _chart(lines: Lines, identity: str, looks: Sequence[tuple[str, tuple[int, ...]]]) -> Spec:
+def lines_chart(lines: Lines, identity: str, looks: Sequence[tuple[str, tuple[int, ...]]]) -> Spec:
     base = alt.Chart().transform_filter(alt.datum.panel == identity)
     x = _x(lines)
     scale = alt.Scale(type="log", nice=False) if lines.is_logarithmic else alt.Scale(zero=True)
@@ -262,18 +270,25 @@ def _chart(lines: Lines, identity: str, looks: Sequence[tuple[str, tuple[int, ..
         alt.Tooltip("y:Q", title=lines.y_title, format=",.4~r"),
     ]
     color = alt.Color("series:N", scale=colors, legend=None)
+    has_band = any("high" in record for record in lines.records)
     if lines.is_bars:
         at = alt.X("at:N", title=None, sort=None, axis=alt.Axis(labelAngle=0))
         beside = alt.XOffset("series:N", sort=list(lines.series))
         bars = base.mark_bar().encode(x=at, y=y, xOffset=beside, color=color, tooltip=tooltip)
-        return _drawn([bars], lines)
+        ends = base.mark_rule(color=PAGE.ink).encode(
+            x=at, y=alt.Y("low:Q"), y2="high:Q", xOffset=beside
+        )
+        return _drawn([bars, *([ends] if has_band else [])], lines)
     line = base.mark_line(strokeWidth=1.6, clip=True).encode(
         x=x, y=y, color=color, strokeDash=alt.StrokeDash("series:N", scale=dashes, legend=None)
     )
     point = base.mark_point(filled=True, size=10, clip=True).encode(
         x=x, y=y, color=color, tooltip=tooltip
     )
-    return _drawn([line, point], lines)
+    band = base.mark_area(opacity=BAND_OPACITY, clip=True).encode(
+        x=x, y=alt.Y("low:Q", title=lines.y_title, scale=scale, axis=axis), y2="high:Q", color=color
+    )
+    return _drawn([*([band] if has_band else []), line, point], lines)
 
 
 def _drawn(layers: list[alt.Chart], lines: Lines) -> Spec:

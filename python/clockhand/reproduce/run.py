@@ -17,6 +17,7 @@ from clockhand.reproduce.measures.cflru import prediction_row
 from clockhand.reproduce.measures.locality import Ranked, locality_rows
 from clockhand.reproduce.measures.noise import BLOCKS
 from clockhand.reproduce.packaged import packaged_content
+from clockhand.reproduce.printed import check_printed
 from clockhand.reproduce.statements import claim_table, rule_thresholds, statements, thresholds
 from clockhand.studies.filecache.run import break_even
 from clockhand.studies.locality.result import Locality
@@ -93,9 +94,10 @@ def reproduce(
         command: The command line for the facts; the equivalent one if not given.
 
     Raises:
-        UsageError: ``jobs`` is out of range.
+        UsageError: ``jobs`` is out of range, or a number of the paper's figures cannot be drawn.
         ClockhandError: a trace cannot be read, or the sweep was interrupted.
     """
+    check_printed(experiment.paper)
     needs = packaged_content(experiment.paper, "claims.toml")["needs"]
     parts: list[tuple[str, Part]] = []
     swept: list[Sweep] = []
@@ -304,8 +306,8 @@ class _Beside:
                 rows.append(prediction_row(at, pages, predicted, costs))
         return {name: pl.DataFrame(rows)}
 
-    def measurement(self, name: str, *, file: Measured) -> Fields:
-        """The times of one machine."""
+    def measurement(self, name: str, *, file: Measured | pl.DataFrame) -> Fields:
+        """What one machine found, as it is kept."""
         return {name: file}
 
     def break_even(self, name: str, *, devices: list[str], insert: list[str]) -> Fields:

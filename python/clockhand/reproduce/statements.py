@@ -42,15 +42,18 @@ def statements(claims: Collection[Claim]) -> pl.DataFrame:
 
     Returns:
         The columns statement, place, paper, holds (``k of n readings``: reproduced in k of the n
-        that have a verdict about numbers), best and worst (their verdict and numbers), and how
-        these read (``best_reading``, ``worst_reading``). They are by verdict, then by number; what
-        is inconclusive is neither, unless all readings are. What is not counted, or testable
-        in no reading, has no row.
+        that have a verdict about numbers), as_written, best and worst (their verdict and numbers),
+        each followed by how it reads (``best_reading``). As written is the reading that follows the
+        paper's own words: the first in the file, unless another one is marked. Best and worst are
+        by verdict, then by number; what is inconclusive is neither, unless all readings are. What
+        is not counted, or testable in no reading, has no row.
     """
     rows = []
+    every = by_statement(claim for claim in claims if not claim.uncounted)
     for statement, readings in _judged(claims).items():
         decided = [claim for claim in readings if claim.verdict in DECIDED] or readings
         ranked = sorted(decided, key=lambda it: (JUDGED.index(it.verdict), it.support))
+        as_written = next((it for it in every[statement] if it.as_written), every[statement][0])
         held = _held(readings)
         worst, best = ranked[0], ranked[-1]
         many = "reading" if len(readings) == 1 else "readings"
@@ -60,11 +63,13 @@ def statements(claims: Collection[Claim]) -> pl.DataFrame:
             "place": readings[0].place,
             "paper": "; ".join(paper for paper in papers if paper),
             "holds": f"{held} of {len(readings)} {many}",
+            **_end("as_written", as_written),
             **_end("best", best),
             **_end("worst", worst if len(decided) > 1 else None),
         })  # fmt: skip
     columns = (
-        "statement", "place", "paper", "holds", "best", "best_reading", "worst", "worst_reading",
+        "statement", "place", "paper", "holds", "as_written", "as_written_reading", "best",
+        "best_reading", "worst", "worst_reading",
     )  # fmt: skip
     return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String))
 
@@ -100,7 +105,7 @@ def _held(readings: Collection[Claim]) -> int:
 
 
 def _end(name: str, claim: Claim | None) -> dict[str, str]:
-    """The verdict and the numbers of the best or the worst reading, and how it reads."""
+    """The verdict and the numbers of a reading, and how it reads."""
     told = f"{claim.verdict}: {claim.found}".replace("\u00a0", " ") if claim else ""
     return {name: told, f"{name}_reading": claim.reading if claim else ""}
 

@@ -30,13 +30,14 @@ MOST_DOTS = 24
 
 
 def look(series: str, theme: Theme) -> tuple[str, tuple[int, ...]]:
-    """Return the colour and the dash of a line; they are the same in every panel."""
-    return {
+    """Return the colour and the dash of a line, the same in every panel; grey for others' lines."""
+    own = {
         BOTH: (theme.ink, SOLID),
         READS: (theme.series[0], SOLID),
         WRITES: (theme.series[1], (7, 3)),
         BY_FREQUENCY: (theme.series[2], (2, 2)),
-    }[series]
+    }
+    return own.get(series, (theme.muted, SOLID))
 
 
 def panel_records(panel: Panel, identity: str) -> list[Fields]:
