@@ -79,16 +79,22 @@ def _controllers() -> str:
 
 
 def statements(folder: str) -> list[str]:
-    """Return what a paper says: in how many readings each statement holds, the best, the worst."""
+    """Return what a paper says: in how many readings each statement holds, what becomes of it as it
+    is written, the best, the worst."""
     rows = rows_of(RESULTS / folder / "statements.csv")
     body = []
     for row in rows:
         holds = _short(row["holds"].removesuffix("s").removesuffix(" reading"))
-        best, worst = (_short(row[key] or "") for key in ("best", "worst"))
-        ends = [best, "same" if best == worst else _without_unit(worst, best)]
-        body.append([f"`{row['statement']}`", row["paper"] or "", holds, *ends])
+        written, best, worst = (_short(row[key] or "") for key in ("as_written", "best", "worst"))
+        at_end = {worst: "worst", best: "best"} if worst else {best: ""}
+        own, least = (
+            _without_unit(INTERVAL.sub("", it), best)
+            for it in (at_end.get(written, written), worst)
+        )
+        ends = [best, "same" if best == worst else least]
+        body.append([f"`{row['statement']}`", _ranges(row["paper"] or ""), holds, own, *ends])
     return [
-        *markdown(["statement", "paper", "holds in", "best", "worst"], body),
+        *markdown(["statement", "paper", "holds in", "as written", "best", "worst"], body),
         "",
         *without_verdict(folder, {row["statement"] for row in rows}),
         *undecided(folder, {row["statement"] for row in rows}),
@@ -99,15 +105,28 @@ LEFT_OUT = re.compile(
     r";.*|it holds in |(?<=combinations) of program and memory|\w+ stand-in, |(?<=cases) from .*|"
     r", the traces' means from .*|, on .* of memory|(?<=of )the (?=cells)|(?<=\()95 %: |"
     r"(another policy costs less|another page is fastest|no worse) in (?=\d)|(?<=: )in (?=\d)|"
-    r", \+[\d.]+ % at most|, no tie|(?<=%\)), \d+ cases"
+    r", \+[\d.]+ % at most|, (no|\d+) ties?|(?<=%\)), \d+ cases|\b(fab|cbm): |up to (?=[-+\d])|"
+    r", CRAW-A better in .*| for scm:ratio=1|: –$"
+)
+UNITS = re.compile(
+    r"(?<=\d) (traces|cases|cells|combinations|programs)( and (ratios|caches))?(?=$|,)"
 )
 """What the tables leave out of a verdict and its numbers; ``claims.csv`` has it."""
 
 
+INTERVAL = re.compile(r" \([^)]* %\)")
+
+
 def _short(verdict: str) -> str:
-    counts = re.sub(r"(\d+) of (\d+)", r"\1/\2", LEFT_OUT.sub("", verdict))
+    counts = UNITS.sub("", re.sub(r"(\d+) of (\d+)", r"\1/\2", LEFT_OUT.sub("", verdict)))
+    counts = re.sub(r"^(direction|sign) only", r"\1", counts)
     means = re.sub(r"([-\d.]+ %) on average", r"mean \1", counts)
-    return re.sub(r"([\d.]+) % to", r"\1 to", means)
+    return _ranges(means)
+
+
+def _ranges(text: str) -> str:
+    once = re.sub(r"([\d.]+) % to", r"\1 to", text.replace("\u00a0", " "))
+    return re.sub(r"(?<![-+\d.])([\d.]+) to (?=[\d.]+ %)", r"\1–", once)
 
 
 def _without_unit(worst: str, best: str) -> str:
@@ -288,9 +307,8 @@ def data_caches() -> list[str]:
 
     def told(row: Row) -> str:
         share = f"{row['top_10_percent_share']:.2f}"
-        beyond = round(100 * (row["out_of_order_share"] - row["by_chance_at_most"]), 1)
         times = (f"{row[it]:.2f}" for it in ("craw_over_clock", "craw_over_clock_flushed"))
-        return f"{share}, {beyond + 0.0:+.1f}\u00a0%, {'–'.join(times)}"
+        return f"{share}, {'–'.join(times)}"
 
     body = [
         [name, *(told(cells[key, cache]) for cache in caches)] for key, name in programs.items()

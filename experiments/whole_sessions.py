@@ -20,7 +20,7 @@ import polars as pl
 from clockhand.report.paper_tables import PaperTable, table_files
 from clockhand.reproduce import judge, read_paper_experiment, reproduce
 from clockhand.reproduce.experiment import WHOLE
-from clockhand.reproduce.measured import Measured, read_measured
+from clockhand.reproduce.measured import Measured
 from clockhand.reproduce.packaged import packaged_content
 from clockhand.reproduce.statements import claim_table, rule_thresholds, statements, thresholds
 from clockhand.studies.ssd.findings import FAMILY
@@ -35,6 +35,7 @@ SLUGS = {
 """Kept tables that are not called as the part of the experiment that they are of."""
 JUDGED = ("claims", "statements", "thresholds", "rules")
 COMMAND, TRACE = "# command: ", "# trace: "
+MEASURED = "measurement"
 NONE = "-"
 """Stands for no folder."""
 
@@ -55,9 +56,9 @@ def kept_results(paper: str, folder: str) -> dict[str, pl.DataFrame | Measured]:
         if paper == "scm":
             rows = rows.with_columns(pl.selectors.contains("ratio").cast(pl.Float64))
         results[name] = rows
-    if paper == "scm":
-        results["measured"] = read_measured(ROOT / "experiments/devices/scm-memory.toml")
-    return results
+    asked = read_paper_experiment(paper, ROOT / f"experiments/{paper}/experiment.toml")
+    measured = {name: it["file"] for name, (kind, it) in asked.beside.items() if kind == MEASURED}
+    return results | measured
 
 
 def slug_of(paper: str, part: str) -> str:

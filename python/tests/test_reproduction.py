@@ -26,6 +26,7 @@ from clockhand.reproduce.figures import policies
 from clockhand.reproduce.measures.cflru import misses_least
 from clockhand.reproduce.measures.compared import Compared
 from clockhand.reproduce.measures.craw import equal_with_all_memory
+from clockhand.reproduce.measures.data_caches import disperses, saved
 from clockhand.reproduce.measures.locality import Ranked, locality_rows
 from clockhand.reproduce.measures.noise import closest_falling, inversion, redrawings
 from clockhand.reproduce.packaged import packaged_content
@@ -602,16 +603,60 @@ def test_a_statement_holds_in_some_of_its_readings() -> None:
     assert (alone["holds"], alone["best"]) == ("0 of 1 reading", "inconclusive: found f")
     assert (row["best"], row["best_reading"]) == ("reproduced: found c", "c")
     assert (row["worst"], row["worst_reading"]) == ("direction only: found a", "a")
+    # As written is the first that is counted, whatever its verdict, unless another one is marked.
+    assert (row["as_written"], row["as_written_reading"]) == ("direction only: found a", "a")
+    [few] = statements([claims[4], claims[3], *claims[:3]]).to_dicts()
+    assert few["as_written"] == "too few cases: found d"
+    [marked] = statements([*claims, replace(claims[1], key="h", as_written=True)]).to_dicts()
+    assert (marked["as_written"], marked["best"]) == ("reproduced: found b", row["best"])
 
 
 def test_what_the_paper_prints_of_a_figure_stands_behind_ours(made: Reproduction) -> None:
     panels = packaged_content("craw", "report.toml")["figure"]
     [figure] = [it for it in panels if it["key"] == "figure-12"]
-    [(_, [lines, without])] = policies(figure["panel"], made.results["rows"])
+    [(_, [lines, without, others])] = policies(figure["panel"], made.results["rows"])
     drawn = [record for record in lines.records if record["series"] == "paper: CRAW on average"]
     assert {record["y"] for record in drawn} == {0.761} and len(drawn) == 2
     assert lines.series[0] == drawn[0]["series"], "it is behind ours"
     assert not any(name.startswith("paper") for name in without.series)
+    times = {
+        (row["policy"], row["memory_share"]): row["io_time_us"]
+        for row in made.results["rows"].to_dicts()
+    }
+    of_car = [it for it in others.records if it["series"] == "car"]
+    assert of_car and all(
+        it["y"] == times["craw", it["x"] / 100] / times["car", it["x"] / 100] for it in of_car
+    )
+
+
+def test_what_craw_saves_behind_a_cache_is_that_of_the_kept_table(made: Reproduction) -> None:
+    kept_rows = pl.read_csv(ROOT / "experiments/results/craw/data-cache.csv", comment_prefix="#")
+    of_cache = kept_rows.filter(view="paper", data_cache="16KiB")
+    for key, column in (("", "craw_over_clock"), ("-flushed", "craw_over_clock_flushed")):
+        found = claim(made, f"mean-behind-a-cache{key}")
+        assert found.statement == "mean-against-clock" and found.verdict is Verdict.TOO_FEW
+        mean = 100 * (1 - of_cache[column].mean())  # type: ignore[operator]
+        assert percentages(found.found)[0] == pytest.approx(mean, abs=0.06)
+        assert "128\u00a0B" in found.why and "256\u00a0KiB" in found.why
+
+
+def test_a_cache_disperses_writes_if_fewer_go_to_the_top_than_behind_the_smallest() -> None:
+    shares = {"a": (0.9, 0.5, 0.95), "b": (0.8, 0.8, 0.7)}
+    rows = pl.DataFrame(
+        [
+            {"session": "s", "command": name, "view": "paper", "data_cache": cache,
+             "top_10_percent_share": share, "out_of_order_share": 1 - share,
+             "by_chance_at_most": 0.05, "craw_over_clock": share, "craw_over_clock_flushed": 1.0}
+            for name, of_program in shares.items()
+            for cache, share in zip(("128", "1KiB", "256KiB"), of_program, strict=True)
+        ]
+    )  # fmt: skip
+    weaker = disperses(rows, view="paper", column="top_10_percent_share", more=False)
+    assert weaker.values == [True, False, False, True]
+    irregular = disperses(rows, view="paper", column="beyond_chance", more=True)
+    assert irregular.values == [True, False, False, True]
+    assert saved(rows, final_flush=False, data_cache=1024).values == pytest.approx([0.5, 0.2])
+    assert saved(rows, final_flush=True, data_cache=128).values == [0.0, 0.0]
 
 
 def test_pages_that_go_to_swap_are_a_reading_of_their_own(made: Reproduction, trace: Path) -> None:

@@ -37,6 +37,7 @@ REPRODUCED = {
     ),
     *ROOT.glob("traces/mobile/*.parquet"),
     ROOT / "experiments/devices/scm-memory.toml",
+    ROOT / "experiments/results/craw/data-cache.csv",
     *ROOT.glob("experiments/recipes/*.toml"),
 }
 """Files that come with the package, so that papers are reproduced without the repository."""

@@ -15,11 +15,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
+
 from clockhand.datasets.dataset import within
 from clockhand.datasets.layout import LAYOUTS
 from clockhand.report.words import unique
 from clockhand.reproduce.measured import read_measured
-from clockhand.reproduce.packaged import packaged_content
+from clockhand.reproduce.packaged import packaged, packaged_content
 from clockhand.study.errors import UsageError
 from clockhand.study.records import Fields, Record
 from clockhand.sweep import Experiment
@@ -167,11 +169,15 @@ class _Reader:
         return PaperExperiment(self._paper, self._file, parts, beside)
 
     def _with_files(self, asked: Record) -> Fields:
-        """What a measurement found in the place of its file."""
-        files = {
-            key: read_measured(self._file.parent / asked[key]) for key in asked if key == "file"
-        }
-        return {**asked, **files}
+        """What a measurement found in the place of its file; the package's if it is not there."""
+        if "file" not in asked:
+            return {**asked}
+        file = self._file.parent / asked["file"]
+        if not file.exists():
+            file = packaged(self._paper, "experiment.toml").parent / asked["file"]
+        is_table = file.suffix == ".csv"
+        read = pl.read_csv(file, comment_prefix="#") if is_table else read_measured(file)
+        return {**asked, "file": read}
 
     def _check(self, name: str, study: str, needed: Record) -> None:
         """Refuse a part without what the claims need of it."""

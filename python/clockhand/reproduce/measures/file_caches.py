@@ -129,8 +129,7 @@ def _count_text(count: int | None) -> str:
 
 
 def saved(
-    servers: pl.DataFrame,
-    *,
+    *servers: pl.DataFrame,
     device: str,
     admission: str,
     insert: str,
@@ -140,7 +139,7 @@ def saved(
     """Measure the share of the time that a cache saves, on each server and at each size.
 
     Args:
-        servers: The rows of file caches.
+        servers: The rows of file caches, in one table or several.
 
         device: The storage.
 
@@ -153,7 +152,9 @@ def saved(
         below: The size below which caches are looked at, as a share of the footprint.
     """
     key = ["workload", "capacity_share"]
-    rows = servers.filter((pl.col("device") == device) & (pl.col("insert") == insert))
+    columns = (*key, "device", "insert", "admission", "time_us", "time_without_cache_us")
+    every = pl.concat([rows.select(columns) for rows in servers], how="vertical_relaxed")
+    rows = every.filter((pl.col("device") == device) & (pl.col("insert") == insert))
     # Half of an odd footprint is a little less than a half.
     rows = rows.filter(pl.col("capacity_share").round(2) < below)
     ours = rows.filter(pl.col("admission") == admission)
