@@ -25,8 +25,8 @@ from polars.testing import assert_frame_equal
 import clockhand
 from clockhand.reproduce import Claim, judge, read_paper_experiment
 from clockhand.reproduce import figures as drawing
-from clockhand.reproduce.printed import OF_PAPER
 from clockhand.reproduce.packaged import packaged_content
+from clockhand.reproduce.printed import OF_PAPER
 from clockhand.reproduce.statements import claim_table
 from clockhand.reproduce.tables import ALL_TRACES, ablation, band_rows
 from clockhand.studies.ssd.findings import FAMILY
