@@ -70,6 +70,22 @@ def test_the_page_of_two_tiers_is_made_from_the_kept_tables() -> None:
 
 
 @pytest.mark.usefixtures("scripts")
+def test_what_slow_memory_replaces_follows_from_cells() -> None:
+    page = script("tiers_page")
+    # Nine pages are read once and the tenth then a thousand times: 10 % of fast memory serve.
+    pages = [*range(9), *[9] * 1000]
+    trace = clockhand.Trace.from_arrays([False] * len(pages), [4096 * it for it in pages])
+    run = clockhand.tier(
+        trace, fast="10%,50%", policies="lru", promote=["never", "first-touch"], tiers="cxl"
+    )
+    cells = [page._with_sizes(page.with_lines(group)) for group in page.groups(run.rows)]
+    table = page.replaced(pl.concat(cells)).filter(pl.col("slowdown") == 0.1)
+    assert table["replaced"].to_list() == [0.9] and table["policy"].to_list() == [
+        "lru, first-touch"
+    ]
+
+
+@pytest.mark.usefixtures("scripts")
 def test_the_pages_of_credit_clock_are_made_from_the_kept_tables(tmp_path: Path) -> None:
     names = script("credit_clock_page").PAGES
     for name in names:
