@@ -157,25 +157,6 @@ pub fn parse_page_bytes(text: &str) -> Result<u64, SimError> {
     })
 }
 
-/// Refuses a reserve that leaves the policies of some cell no frame.
-pub(crate) fn check_reserve(
-    reserve: u32,
-    frames: impl IntoIterator<Item = u32>,
-) -> Result<(), SimError> {
-    match frames.into_iter().min() {
-        Some(smallest) if reserve >= smallest => Err(SimError::usage(
-            option("reserve")
-                + format!(
-                    " {reserve} leaves no frame to the policies in the smallest cell, whose memory is \
-                     {smallest} {}",
-                    if smallest == 1 { "frame" } else { "frames" }
-                ),
-            format!("give a reserve below {smallest} or more memory"),
-        )),
-        _ => Ok(()),
-    }
-}
-
 fn bytes(name: &'static str, item: &str) -> Result<MemorySize, SimError> {
     bytes_with_unit(item).filter(|&bytes| bytes > 0).map(MemorySize::Bytes).ok_or_else(|| {
         SimError::usage(

@@ -12,14 +12,13 @@ mod sampled;
 mod streamed;
 
 use clockhand_quantity::{Text, option};
-use std::num::NonZeroU64;
 
 use clockhand_policy::catalog::{Kind, PolicySpec};
 use clockhand_trace::{Folding, Numbering, PageView, TraceInput};
 
 pub use bound::Bound;
 pub use held::{HeldTrace, HeldTraces, Reading};
-pub use options::PagesOptions;
+pub use options::{Experiment, Observation, PagesOptions};
 pub use plan::{KEY_COLUMNS, Plan, key_options, plan_cells};
 pub use row::Row;
 pub use run::{FinishedCell, Outcome, simulate, simulate_cells};
@@ -28,11 +27,10 @@ pub use sampled::PagesSample;
 use crate::contestant::{Contestant, Effort, kind_word};
 use crate::declaration::StudyDeclaration;
 use crate::error::SimError;
-use crate::intervals::{Intervals, Part};
+use crate::intervals::Part;
 use crate::io_log::{IoLog, check_one_cell};
-use crate::memory_size::{MemorySize, check_reserve};
 use crate::pricing::Pricing;
-use crate::replay::{Cell, Counts, PageLog, ReplayOptions};
+use crate::replay::{Cell, Counts, PageLog};
 use crate::stack_distance::{LRU, LruCounts, PASS_REPLAYS};
 use crate::study::{Cells, Study, check_given};
 use crate::views::{Views, Wanted, folding_for, foldings, numbering, read_at};
@@ -51,67 +49,10 @@ pub(crate) const STUDY: StudyDeclaration = StudyDeclaration {
     order: &["page_bytes", "device", "frames", "policy_place", "policy_resolved"],
 };
 
-/// What to simulate. Rows come in the order trace, memory size, policy, each as given, duplicates kept.
-#[derive(Clone, Debug)]
-pub struct Experiment {
-    /// The traces.
-    pub traces: Vec<TraceInput>,
-    /// The policies, the bound among them.
-    pub policies: Vec<Contestant>,
-    /// Seed of policies that draw random numbers.
-    pub seed: u64,
-    /// The memory sizes.
-    pub sizes: Vec<MemorySize>,
-    /// Page size in bytes, a power of two.
-    pub page_bytes: u64,
-    /// The device as the user wrote it.
-    pub device: String,
-    /// Options of the replay.
-    pub options: ReplayOptions,
-    /// The effort that narrows the bracket of the optimum, unless a policy sets its own.
-    pub bound_effort: Effort,
-    /// Of the frames of each cell, those that are kept free for write-backs under way: the policy has the rest.
-    pub reserve: u32,
-    /// Observations during the replay; `None` is faster.
-    pub observation: Option<Observation>,
-    /// Cost of a permission fault, in nanoseconds of I/O time; only mapped bits cause such faults.
-    pub fault_ns: u64,
-    /// Which pages are followed; all of them if `None`.
-    pub sample: Option<PagesSample>,
-    /// From where counts are taken, and whether for each interval too.
-    pub intervals: Intervals,
-    /// Where every page is logged that is read or written; of one cell.
-    pub io_log: Option<String>,
-    /// Threads; all cores if `None`.
-    pub jobs: Option<usize>,
-}
-
-impl Experiment {
-    /// Whether references to one page may be taken together: what begins or ends between them has to see each.
-    fn may_fold(&self) -> bool {
-        self.intervals.is_off() && self.io_log.is_none()
-    }
-
-    /// The frames of each memory size on a trace of `footprint_pages` pages.
-    pub(crate) fn frames(&self, footprint_pages: u32) -> impl Iterator<Item = u32> {
-        self.sizes.iter().map(move |size| size.frames(footprint_pages, self.page_bytes))
-    }
-}
-
 impl Cells for Experiment {
     fn lengths(&self) -> Vec<usize> {
         vec![self.sizes.len(), self.policies.len()]
     }
-}
-
-/// Observations during a replay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Observation {
-    /// Faults between two samples of the policy's gauges, from the first fault on; `None` for
-    /// never.
-    pub gauge_every: Option<NonZeroU64>,
-    /// What a movement of the hand adds to the I/O time, in nanoseconds.
-    pub hand_ns: u64,
 }
 
 /// Refuses what can be known to be unusable before a trace is read.
@@ -124,7 +65,7 @@ fn check(experiment: &Experiment) -> Result<(), SimError> {
     }
     check_log(experiment)?;
     // A memory too small for the largest possible footprint is too small for every one.
-    check_reserve(experiment.reserve, experiment.frames(PageView::LIMIT_PAGES))
+    experiment.check_frames(PageView::LIMIT_PAGES)
 }
 
 /// Refuses what is known of a whole trace only.
@@ -159,7 +100,7 @@ const CELL_PAGE_BYTES: u64 = 24;
 /// And per frame: its state and its place in the policy's lists.
 const CELL_FRAME_BYTES: u64 = 64;
 
-/// A cell: a policy, and all frames of its memory, the reserve among them.
+/// A cell: a policy, and all frames of its memory.
 #[derive(Clone, Copy)]
 pub(crate) struct PagesCell<'a> {
     pub(crate) frames: u32,
@@ -182,18 +123,13 @@ impl PagesCell<'_> {
 
 /// The cells of an experiment on a trace, in the order of its rows.
 fn cells_of(experiment: &Experiment, footprint_pages: u32) -> Result<Vec<PagesCell<'_>>, SimError> {
-    check_reserve(experiment.reserve, experiment.frames(footprint_pages))?;
+    experiment.check_frames(footprint_pages)?;
     let cell = |point: Vec<usize>| {
         let &[size, policy] = &point[..] else { unreachable!("the grid has two dimensions") };
         let frames = experiment.sizes[size].frames(footprint_pages, experiment.page_bytes);
         PagesCell { frames, contestant: &experiment.policies[policy] }
     };
     Ok(experiment.points().into_iter().map(cell).collect())
-}
-
-/// The frames of a cell that its policy manages.
-fn frames_of_policy(experiment: &Experiment, frames: u32) -> u32 {
-    frames - experiment.reserve
 }
 
 /// Page policies on traces, priced with one device at one page size.
@@ -339,7 +275,7 @@ impl CellsOf<'_> {
 
     /// The frames of a cell that its policy manages.
     fn policy_frames(&self, frames: u32) -> u32 {
-        frames_of_policy(self.experiment, frames)
+        self.experiment.policy_frames(frames)
     }
 
     /// The log of the cell, if one is wanted.

@@ -3,8 +3,8 @@
 //! Offline lower bounds for every policy that loads a page only when it is referenced: the fewest page reads, the
 //! fewest page writes, and the least I/O time. Each column is a bound by itself: no policy need reach two at
 //! once, so the time is not that of these reads and writes, but as much or more. A row of `bound` fills references,
-//! read_ios, write_ios and io_time_us. With a reserve, it is the bound of the frames that the policies have: those
-//! without the reserve. The other end of the bracket is `opt-feasible`.
+//! read_ios, write_ios and io_time_us. It is the bound of the frames that the policies have.
+//! The other end of the bracket is `opt-feasible`.
 //!
 //! **Reads.** Keeping a page in memory from one reference to the next saves a read. While a page is referenced,
 //! at most `frames - 1` others can be kept. As many intervals as possible are kept if, whenever too many are open,

@@ -1,4 +1,5 @@
-//! The options of `simulate`, as users write them, and the experiment that they make.
+//! The options of `simulate`, as users write them, and the experiment that they make. An option is added here, and read
+//! where it acts.
 
 use clockhand_quantity::option;
 use std::num::NonZeroU64;
@@ -6,9 +7,9 @@ use std::num::NonZeroU64;
 use super::PagesSample;
 use crate::contestant::{Contestant, Effort};
 use crate::error::SimError;
+use crate::intervals::Intervals;
 use crate::memory_size::{MemorySize, parse_page_bytes};
 use crate::options::{Domain, choose, options};
-use crate::pages::{Experiment, Observation};
 use crate::replay::{Bits, ReplayOptions, WriteMiss};
 use clockhand_trace::TraceInput;
 
@@ -68,6 +69,84 @@ options! {
         /// Seed of policies with random choices, and of samples, from 0.
         seed: u64 = Domain::Whole { least: 0, most: u64::MAX }, "0";
     }
+}
+
+/// What to simulate. Rows come in the order trace, memory size, policy, each as given, duplicates kept.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// The traces.
+    pub traces: Vec<TraceInput>,
+    /// The policies, the bound among them.
+    pub policies: Vec<Contestant>,
+    /// Seed of policies that draw random numbers.
+    pub seed: u64,
+    /// The memory sizes.
+    pub sizes: Vec<MemorySize>,
+    /// Page size in bytes, a power of two.
+    pub page_bytes: u64,
+    /// The device as the user wrote it.
+    pub device: String,
+    /// Options of the replay.
+    pub options: ReplayOptions,
+    /// The effort that narrows the bracket of the optimum, unless a policy sets its own.
+    pub bound_effort: Effort,
+    /// Of the frames of each cell, those that are kept free for write-backs under way: the policy has the rest.
+    pub reserve: u32,
+    /// Observations during the replay; `None` is faster.
+    pub observation: Option<Observation>,
+    /// Cost of a permission fault, in nanoseconds of I/O time; only mapped bits cause such faults.
+    pub fault_ns: u64,
+    /// Which pages are followed; all of them if `None`.
+    pub sample: Option<PagesSample>,
+    /// From where counts are taken, and whether for each interval too.
+    pub intervals: Intervals,
+    /// Where every page is logged that is read or written; of one cell.
+    pub io_log: Option<String>,
+    /// Threads; all cores if `None`.
+    pub jobs: Option<usize>,
+}
+
+impl Experiment {
+    /// Whether references to one page may be taken together: what begins or ends between them has to see each.
+    pub(super) fn may_fold(&self) -> bool {
+        self.intervals.is_off() && self.io_log.is_none()
+    }
+
+    /// The frames of each memory size on a trace of `footprint_pages` pages.
+    pub(crate) fn frames(&self, footprint_pages: u32) -> impl Iterator<Item = u32> {
+        self.sizes.iter().map(move |size| size.frames(footprint_pages, self.page_bytes))
+    }
+    /// The frames of a cell that its policy manages.
+    pub(crate) fn policy_frames(&self, frames: u32) -> u32 {
+        frames - self.reserve
+    }
+
+    /// Refuses a reserve that leaves the policies of some cell no frame, on a trace of at most these pages.
+    pub(crate) fn check_frames(&self, footprint_pages: u32) -> Result<(), SimError> {
+        let reserve = self.reserve;
+        match self.frames(footprint_pages).min() {
+            Some(smallest) if reserve >= smallest => Err(SimError::usage(
+                option("reserve")
+                    + format!(
+                        " {reserve} leaves no frame to the policies in the smallest cell, whose memory is \
+                         {smallest} {}",
+                        if smallest == 1 { "frame" } else { "frames" }
+                    ),
+                format!("give a reserve below {smallest} or more memory"),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Observations during a replay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Observation {
+    /// Faults between two samples of the policy's gauges, from the first fault on; `None` for
+    /// never.
+    pub gauge_every: Option<NonZeroU64>,
+    /// What a movement of the hand adds to the I/O time, in nanoseconds.
+    pub hand_ns: u64,
 }
 
 impl PagesOptions {

@@ -4,7 +4,7 @@ use clockhand_device::{Device, PageCost};
 use clockhand_trace::PageView;
 use serde_json::Value;
 
-use super::{Experiment, PagesOptions, PagesSample, cells_of, check_intervals, frames_of_policy};
+use super::{Experiment, PagesOptions, PagesSample, cells_of, check_intervals};
 use crate::contestant::Contestant;
 use crate::error::SimError;
 use crate::pages::sampled;
@@ -47,7 +47,7 @@ pub struct Plan {
 ///
 /// # Errors
 ///
-/// A policy, a size, the reserve or the device is unusable.
+/// A policy, a size, another option or the device is unusable.
 pub fn plan_cells(
     experiment: &Experiment,
     given: &Given,
@@ -68,7 +68,7 @@ pub fn plan_cells(
             }
             Contestant::Policy(policy) => {
                 let policy = policy.clone().with_seed(experiment.seed);
-                let frames = frames_of_policy(experiment, frames);
+                let frames = experiment.policy_frames(frames);
                 policy.resolve(frames, device_ratio)?.to_string()
             }
         };

@@ -21,7 +21,7 @@ use clockhand_policy::catalog::{Kind, PolicySpec};
 use clockhand_trace::{Folding, TraceInput};
 
 use super::row::RowsOf;
-use super::{Experiment, FinishedCell, PagesCell, cells_of, frames_of_policy};
+use super::{Experiment, FinishedCell, PagesCell, cells_of};
 use crate::contestant::Contestant;
 use crate::error::SimError;
 use crate::intervals::{Cuts, Part};
@@ -228,7 +228,7 @@ impl<'a> SampledStudy<'a> {
 
     /// Frames of a cell that a policy can use: more than there are pages change nothing.
     fn useful_frames(&self, trace: &ReadTrace, cell: &PagesCell<'_>) -> u32 {
-        frames_of_policy(self.experiment, cell.frames).min(trace.footprint_pages)
+        self.experiment.policy_frames(cell.frames).min(trace.footprint_pages)
     }
 
     /// Whether samples at this rate leave a cell enough frames.
@@ -336,7 +336,7 @@ impl<'a> Study for SampledStudy<'a> {
                 unreachable!("bounds are refused")
             };
             let policy = policy.clone().with_seed(self.experiment.seed);
-            let frames = frames_of_policy(self.experiment, cell.frames);
+            let frames = self.experiment.policy_frames(cell.frames);
             let pages = sampled.trace.footprint_pages;
             let replicas_of = |samples: &[Replicate]| {
                 let numbered = samples.iter().enumerate();

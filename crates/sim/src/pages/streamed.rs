@@ -13,7 +13,7 @@ use clockhand_policy::page::{AccessDriven, BitDriven, Offline};
 use clockhand_trace::{PageViewBuilder, RunStream, TraceInput};
 
 use super::row::RowsOf;
-use super::{Experiment, PagesStudy, frames_of_policy};
+use super::{Experiment, PagesStudy};
 use crate::contestant::Contestant;
 use crate::error::SimError;
 use crate::intervals::Part;
@@ -50,7 +50,7 @@ pub(super) struct StreamedCell<'a> {
     input: &'a TraceInput,
     policy: PolicySpec,
     resolved: ResolvedPolicy,
-    /// All of the memory, the reserve among them.
+    /// All of the memory.
     frames: u32,
 }
 
@@ -77,7 +77,7 @@ impl<'a> StreamedCell<'a> {
         }
         let frames = size.frames(0, experiment.page_bytes);
         let policy = policy.clone().with_seed(experiment.seed);
-        let policy_frames = frames_of_policy(experiment, frames);
+        let policy_frames = experiment.policy_frames(frames);
         let resolved = policy.resolve(policy_frames, pricing.device_ratio)?;
         let can_begin = resolved.build(Size { frames: 1, pages: 1 }, CanBegin);
         let cell = StreamedCell { experiment, input, policy, resolved, frames };
@@ -91,7 +91,7 @@ impl<'a> StreamedCell<'a> {
         progress: &Progress,
     ) -> Result<(ReadTrace, Row), SimError> {
         let StreamedCell { experiment, input, policy, resolved, frames } = self;
-        let policy_frames = frames_of_policy(experiment, *frames);
+        let policy_frames = experiment.policy_frames(*frames);
         let builder = PageViewBuilder::new(experiment.page_bytes, folding_for(resolved))?;
         let builder = builder.within(input.memory_limit_bytes());
         let (builder, runs) = builder.on_stream(policy_frames);

@@ -167,6 +167,7 @@ impl Observer for Observed<'_> {
         }
     }
 
+    #[inline(always)]
     fn referenced<P: PagePolicy>(&mut self, memory: &Memory<P>, hit: bool) {
         if let Some(recording) = &mut self.recording {
             recording.referenced(memory, hit, self.hand_movements);
