@@ -1,6 +1,7 @@
 //! From the units of block traces to bytes and stream numbers.
 
-use crate::decode::output::Fault;
+use crate::decode::output::{Fault, Output};
+use crate::request::{Op, Request};
 use crate::write::target::Entry;
 
 /// The unit in which block traces count, whatever the sectors of the device are.
@@ -32,6 +33,20 @@ pub(crate) fn sectors(entry: &Entry) -> (u64, u64) {
 #[inline]
 pub(crate) fn stream(device: u64) -> Result<u32, Fault> {
     Ok(u32::try_from(device).map_err(|_| "has a device number above 4294967295")?)
+}
+
+/// Takes a request of a numbered device: its first sector of 512 bytes, and how many.
+#[inline]
+pub(crate) fn request(
+    output: &mut Output,
+    op: Op,
+    device: u64,
+    [first_sector, sectors]: [u64; 2],
+    time_ns: u64,
+) -> Result<(), Fault> {
+    let (address, size_bytes) = sector_range(first_sector, sectors)?;
+    let request = Request::new(op, address, 0).in_stream(stream(device)?).at(time_ns);
+    output.request_of(size_bytes, request)
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ use crate::decode::scan;
 use crate::decode::time_check::TimeUnit;
 use crate::decode::units;
 use crate::format::Format;
-use crate::request::{Op, Request};
+use crate::request::Op;
 use crate::source::evidence::Evidence;
 use crate::source::sample::Sample;
 use crate::write::target::{Decimal, Entry, Target, append};
@@ -80,10 +80,7 @@ impl LineFormat for DiskSim {
         let flags = flags.and_then(scan::hex).ok_or("has no hexadecimal flags in field 5")?;
         fields.end().ok_or("does not end after the flags in field 5")?;
         let op = if flags & FLAG_READ != 0 { Op::Read } else { Op::Write };
-        let (address, size_bytes) = units::sector_range(sector, sectors)?;
-        let stream = units::stream(device)?;
-        output
-            .request_of(size_bytes, Request::new(op, address, 0).in_stream(stream).at(time_ns))?;
+        units::request(output, op, device, [sector, sectors], time_ns)?;
         Ok(Line::Taken)
     }
 }

@@ -34,7 +34,7 @@ use crate::decode::scan;
 use crate::decode::time_check::TimeUnit;
 use crate::decode::units;
 use crate::format::Format;
-use crate::request::{Op, Request};
+use crate::request::Op;
 use crate::source::evidence::Evidence;
 use crate::source::sample::Sample;
 use crate::write::target::{Entry, Target, append};
@@ -75,10 +75,7 @@ impl LineFormat for MqSim {
             _ => return Err("has no type 0 or 1 in field 5".into()),
         };
         fields.end().ok_or("does not end after the type in field 5")?;
-        let (address, size_bytes) = units::sector_range(sector, sectors)?;
-        let stream = units::stream(device)?;
-        output
-            .request_of(size_bytes, Request::new(op, address, 0).in_stream(stream).at(time_ns))?;
+        units::request(output, op, device, [sector, sectors], time_ns)?;
         Ok(Line::Taken)
     }
 }

@@ -31,7 +31,7 @@ use crate::decode::output::{Fault, Output};
 use crate::decode::scan;
 use crate::decode::units;
 use crate::format::Format;
-use crate::request::{Op, Request};
+use crate::request::Op;
 use crate::source::evidence::Evidence;
 use crate::source::sample::Sample;
 use crate::write::target::{Entry, Extent, StreamField, Target, TimeField, append};
@@ -86,10 +86,7 @@ impl LineFormat for Tencent {
         };
         let volume = fields.decimal().ok_or("has no decimal volume in field 5")?;
         fields.end().ok_or("does not end after the volume in field 5")?;
-        let (address, size_bytes) = units::sector_range(sector, sectors)?;
-        let stream = units::stream(volume)?;
-        output
-            .request_of(size_bytes, Request::new(op, address, 0).in_stream(stream).at(time_ns))?;
+        units::request(output, op, volume, [sector, sectors], time_ns)?;
         Ok(Line::Taken)
     }
 }
