@@ -122,9 +122,7 @@ impl PagePolicy for Casa {
     }
 
     fn written_back<F: Frames>(&mut self, frame: Frame, _: &F) {
-        if self.lists.list_of(frame) == Some(DIRTY) {
-            self.lists.place(CLEAN, frame, self.lists.key(frame));
-        }
+        self.lists.shift(DIRTY, CLEAN, frame);
     }
 
     fn dropped<F: Frames>(&mut self, frame: Frame, _: &F) {
@@ -157,9 +155,7 @@ impl Capabilities for Casa {
     }
 
     fn made_dirty<F: Frames>(&mut self, frame: Frame, _: &F) {
-        if self.lists.list_of(frame) == Some(CLEAN) {
-            self.lists.place(DIRTY, frame, self.lists.key(frame));
-        }
+        self.lists.shift(CLEAN, DIRTY, frame);
     }
 }
 

@@ -136,9 +136,7 @@ impl Capabilities for WaLandlord {
 
     /// The page keeps its credit.
     fn made_dirty<F: Frames>(&mut self, frame: Frame, _: &F) {
-        if self.lists.list_of(frame) == Some(CLEAN) {
-            self.lists.place(DIRTY, frame, self.lists.key(frame));
-        }
+        self.lists.shift(CLEAN, DIRTY, frame);
     }
 }
 

@@ -72,6 +72,13 @@ impl<K: Copy + Ord + Default, const LISTS: usize> KeyedLists<K, LISTS> {
         self.lists[list].insert_after(&mut self.links, before, frame);
     }
 
+    /// `frame`, if it is in list `from`, goes with its key to list `to`.
+    pub(crate) fn shift(&mut self, from: usize, to: usize, frame: Frame) {
+        if self.list_of(frame) == Some(from) {
+            self.place(to, frame, self.key(frame));
+        }
+    }
+
     /// The frame nearest the head of `list` whose page can leave.
     #[inline]
     pub(crate) fn first_unpinned<F: Frames>(&self, list: usize, frames: &F) -> Option<Frame> {
