@@ -162,7 +162,7 @@ def compare(
     emulate: Device | None = None,
     seed: int = 0,
 ) -> PagedComparison:
-    """Run a program once per policy, with the same memory, swap and reserve.
+    """Run a program once per policy, with the same memory and swap.
 
     What it writes to standard output goes to ours in the first run; later runs must write the same.
     Standard input that can be read once is read to its end first, and given to every run.

@@ -1,19 +1,34 @@
 """Which result rows can be compared, and how far each is from the lower bound."""
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
+from clockhand.report.words import byte_text
 from clockhand.study.policies import BOUND, FEASIBLE, end_of_bracket
 from clockhand.study.records import Record
 
 if TYPE_CHECKING:
     import polars as pl
 
-# Rows that differ in one of these are not comparable.
-SETTING_COLUMNS = (
-    "device", "page_bytes", "bits", "write_miss", "reserve", "view", "flush_at_end", "hand_ns",
-    "fault_ns", "sample",
-)  # fmt: skip
+SETTINGS: dict[str, Callable[[Any], str]] = {
+    "device": str,
+    "page_bytes": lambda size: f"{byte_text(size)} pages",
+    "bits": lambda bits: f"{bits} bits",
+    "write_miss": lambda way: f"write miss {way}",
+    "reserve": lambda frames: f"reserve {frames:,}" if frames else "no reserve",
+    "view": lambda view: f"view {view}",
+    "flush_at_end": lambda flush: f"dirty pages {'written' if flush else 'left'} at the end",
+    "hand_ns": lambda ns: (
+        "hand movements cost nothing" if ns is None else f"{ns} ns per hand movement"
+    ),
+    "fault_ns": lambda ns: (
+        "permission faults cost nothing" if ns is None else f"{ns} ns per such fault"
+    ),
+    "sample": lambda sample: "every page followed" if sample is None else f"sample {sample}",
+}
+"""Rows that differ in one of these columns are not comparable; its value in words."""
+
+SETTING_COLUMNS = tuple(SETTINGS)
 
 
 def bracket_sentence(rows: Iterable[Record]) -> str | None:

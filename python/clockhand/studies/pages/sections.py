@@ -10,8 +10,8 @@ import polars as pl
 
 from clockhand.report.parameters import Ranged, ranges_of
 from clockhand.report.series import first_spellings
-from clockhand.report.words import byte_text, free_slug, time_unit, unique
-from clockhand.studies.pages.comparison import SETTING_COLUMNS, io_time_over_bound
+from clockhand.report.words import free_slug, time_unit, unique
+from clockhand.studies.pages.comparison import SETTING_COLUMNS, SETTINGS, io_time_over_bound
 from clockhand.study.facts import Facts, printable, trace_label
 from clockhand.study.policies import (
     BASELINE,
@@ -117,7 +117,7 @@ def sections(rows: pl.DataFrame, facts: Facts | None) -> list[Section]:
     for key, spelled in groups.items():
         group = _each_series_once(spelled)
         setting = dict(zip(settings, key[1:], strict=True))
-        words = {name: _setting_text(name, setting[name]) for name in varying}
+        words = {name: SETTINGS[name](setting[name]) for name in varying}
         label = " · ".join([trace_label(key[0], facts), *words.values()])
         words.pop("device", None)
         place = " · ".join([trace_label(key[0], facts), *words.values()])
@@ -187,28 +187,6 @@ def _require(records: Sequence[Fields], column: str) -> None:
             raise ValueError(
                 f"result row {number} (policy {record['policy']}) has no {column}: fill that column"
             )
-
-
-def _setting_text(name: str, value: Any) -> str:
-    if name == "page_bytes":
-        return f"{byte_text(value)} pages"
-    if name == "bits":
-        return f"{value} bits"
-    if name == "write_miss":
-        return f"write miss {value}"
-    if name == "reserve":
-        return f"reserve {value:,}" if value else "no reserve"
-    if name == "view":
-        return f"view {value}"
-    if name == "flush_at_end":
-        return "dirty pages written at the end" if value else "dirty pages left at the end"
-    if name == "hand_ns":
-        return "hand movements cost nothing" if value is None else f"{value} ns per hand movement"
-    if name == "fault_ns":
-        return "permission faults cost nothing" if value is None else f"{value} ns per such fault"
-    if name == "sample":
-        return "every page followed" if value is None else f"sample {value}"
-    return str(value)
 
 
 def _belongs(bound: Fields, trace: str, setting: Fields) -> bool:

@@ -92,7 +92,7 @@ def compare(
     made_by: str | None = None,
     **options: object,
 ) -> PagedComparison:
-    """Run a program once per policy, with the same memory, swap and reserve.
+    """Run a program once per policy, with the same memory and swap.
 
     What it writes to standard output goes to ours in the first run; later runs must write the same.
     Standard input that can be read once is read to its end first, and given to every run.

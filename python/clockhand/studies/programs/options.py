@@ -178,6 +178,21 @@ class ProgramSettings:
         """Bytes of each process."""
         return self.frames * PAGE_BYTES
 
+    def simulated(self, process: Record | None = None) -> Fields:
+        """Return the options by which the engine simulates the memory that a process has, or gets.
+
+        Args:
+            process: Its row; if not given, what was asked for.
+        """
+        memory = vars(self) if process is None else process
+        return {
+            "frames": str(memory["frames"]),
+            "reserve": memory["reserve"] + memory["read_ahead"],
+            "page_size": str(PAGE_BYTES),
+            "device": self.device,
+            "seed": self.seed,
+        }
+
     def given(self) -> Fields:
         """Return the options that say the same to the command."""
         return {

@@ -44,14 +44,7 @@ class Planned:
         """
         plan = _engine.plan(
             "pages",
-            {
-                "policy": list(policies),
-                "frames": str(settings.frames),
-                "reserve": settings.reserve + settings.read_ahead,
-                "page_size": str(PAGE_BYTES),
-                "device": settings.device,
-                "seed": settings.seed,
-            },
+            {"policy": list(policies), **settings.simulated()},
             footprint_pages=settings.address_space_bytes // PAGE_BYTES,
         )
         for policy in policies:

@@ -30,15 +30,7 @@ def replayed(
             simulation = _engine.run(
                 "pages",
                 of_process,
-                {
-                    "policy": [row["policy_resolved"]],
-                    "frames": str(row["frames"]),
-                    "reserve": row["reserve"] + row["read_ahead"],
-                    "page_size": str(PAGE_BYTES),
-                    "device": settings.device,
-                    "bits": bits,
-                    "seed": settings.seed,
-                },
+                {"policy": [row["policy_resolved"]], "bits": bits, **settings.simulated(row)},
                 jobs=None,
                 watch=watch,
             )
