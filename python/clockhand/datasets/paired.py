@@ -78,15 +78,13 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def mean_interval(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
+def mean_interval(values: Sequence[float]) -> tuple[float, float]:
     """Return the ends of a 95 % percentile interval of the mean, by bootstrap over the values.
 
-    Args:
-        values: One of each trace, or of whatever is drawn again.
-        seed: Seed of the draws, so that the interval is the same each time.
+    The values are one of each trace, or of whatever is drawn again; the draws are always the same.
     """
     known = np.asarray(values, dtype=float)
-    drawn = np.random.default_rng(seed).integers(len(known), size=(RESAMPLES, len(known)))
+    drawn = np.random.default_rng(0).integers(len(known), size=(RESAMPLES, len(known)))
     means = known[drawn].mean(axis=1)
     low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)

@@ -270,19 +270,14 @@ def share_text(row: Record) -> str:
     return f"{row['fast_frames']:,} pages ({100 * share:.3g} % of the footprint)"
 
 
-def replaceable(group: pl.DataFrame, slowdowns: Sequence[float] = SLOWDOWNS) -> pl.DataFrame:
-    """Return the least fast memory of each line at some slowdowns against fast memory alone.
+def replaceable(group: pl.DataFrame) -> pl.DataFrame:
+    """Return the least fast memory of each line of rows at :data:`SLOWDOWNS`.
 
-    Args:
-        group: Rows with their lines.
-        slowdowns: How much slower a reference may become.
-
-    Returns:
-        The columns policy, slowdown and fast_memory_share, null where no size of the grid serves.
+    The columns are policy, slowdown and fast_memory_share, null where no size of the grid serves.
     """
     most_ns = (1 + pl.col("slowdown")) * fast_alone_ns(group)
     timed = group.filter((pl.col("policy") != BOUND) & pl.col("mean_ns").is_not_null())
-    asked = timed.join(pl.DataFrame({"slowdown": slowdowns}), how="cross")
+    asked = timed.join(pl.DataFrame({"slowdown": SLOWDOWNS}), how="cross")
     return asked.group_by(pl.col("line").alias("policy"), "slowdown", maintain_order=True).agg(
         pl.col("fast_memory_share").filter(pl.col("mean_ns") <= most_ns).min()
     )
