@@ -98,8 +98,12 @@ def encoded_gauges(gauges: "pl.DataFrame", path: Path) -> bytes:
 
 
 def print_tables(run: Simulation, console: "Console") -> None:
+    """Print the rows of a result."""
+    print_rows(run.records, run.facts, console)
+
+
+def print_rows(rows: Sequence[Record], facts: Record, console: "Console") -> None:
     """Print one table per trace and setting with the columns that people compare."""
-    rows, facts = run.records, run.facts
     traces = {(trace["name"], trace["page_bytes"]): trace for trace in facts["traces"]}
     settings = [name for name in SETTING_COLUMNS if rows and name in rows[0]]
     varying = [name for name in settings if len({row[name] for row in rows}) > 1]

@@ -21,7 +21,7 @@ from clockhand.command.saying import command_line, is_quiet, say
 from clockhand.command.tables import print_table
 from clockhand.datasets.analysis import DEVICE
 from clockhand.datasets.comparison import Comparison
-from clockhand.datasets.layout import Layout, files_of
+from clockhand.datasets.layout import PAGES, Layout, files_of
 from clockhand.datasets.over_traces import dataset_over_traces
 from clockhand.datasets.result import reported
 from clockhand.report.paper_tables import PaperTable
@@ -200,7 +200,10 @@ def _highlighted(outputs: Outputs, given: Sequence[str], layout: Layout) -> list
 def _print_rows(rows: pl.DataFrame, facts: Record, layout: Layout, to: Console) -> None:
     """Print rows as the study's own command does."""
     own = import_module(f"clockhand.command.{layout.study.name}")
-    own.print_tables(reported(rows, facts, layout), to)
+    if layout is PAGES:  # Those of whole cells are shown beside those of intervals.
+        own.print_rows(rows.to_dicts(), facts, to)
+    else:
+        own.print_tables(reported(rows, facts, layout), to)
 
 
 def _print_analyses(

@@ -91,7 +91,7 @@ def _values(option: Option, given: Fields) -> list[object]:
 def _listed(option: Option, given: Fields, beside: Callable[[str], str]) -> str | list[str] | None:
     """The values of a list that cells are made of."""
     if option.name not in given:
-        if option.required:
+        if option.required and option.name in ("policy", "buffer"):
             raise UsageError(f"there is no {option.key}", "add it")
         return None
     values = _values(option, given)
