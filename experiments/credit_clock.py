@@ -17,9 +17,10 @@ from typing import Any
 
 import polars as pl
 from credit_clock_page import write_tables
+from kept import keep
 
-from clockhand import Trace, _engine, run_ssd, synthesize
-from clockhand.study.facts import Facts, SsdRunFacts, machine
+from clockhand import Trace, run_ssd, synthesize
+from clockhand.study.facts import Facts, SsdRunFacts
 from clockhand.sweep import Experiment, read_experiment, run_sweep
 
 FOLDER = Path(__file__).parent
@@ -103,20 +104,17 @@ class Results:
 
     def add(self, name: str, table: pl.DataFrame) -> None:
         """Write a table with what made it, to four digits."""
-        head = [
-            "command: python experiments/credit_clock.py",
+        path = FOLDER / "results" / "credit-clock" / f"{name}.csv"
+        keep(
+            path,
+            table,
+            "python experiments/credit_clock.py",
             f"date: {datetime.datetime.now(datetime.UTC).date()}",
-            f"version: {_engine.__version__}, numbers {_engine.NUMBERS_VERSION}",
-            f"machine: {machine()}",
             f"seeds: synthetic traces {SEED}, bootstrap {SEED} (of rivals to "
             f"{BOOTSTRAP_SEEDS[-1]}), policies 0, drives 1",
-            *(f"trace: {trace}, SHA-256 {digest}" for trace, digest in self._digests.items()),
-        ]
-        rounded = table.with_columns(pl.selectors.float().round_sig_figs(4))
-        path = FOLDER / "results" / "credit-clock" / f"{name}.csv"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        comment = "".join(f"# {line}\n" for line in head)
-        path.write_text(comment + rounded.write_csv(), encoding="utf-8")
+            traces=self._digests,
+            digits=4,
+        )
         print(path)
 
 

@@ -12,7 +12,8 @@ import tempfile
 from pathlib import Path
 
 import polars as pl
-from io_time import MEMORY, POLICIES, ROOT, keep
+from io_time import MEMORY, POLICIES, RESULTS, ROOT
+from kept import keep
 
 import clockhand
 
@@ -49,7 +50,7 @@ def main() -> None:
         for count in ("writes", "erases")
     ]
     table = beside.with_columns(change).select(pl.exclude("^.*_of_clock$"))
-    keep("erases", table, "erases.py")
+    keep(RESULTS / "erases.csv", table, "python experiments/erases.py")
     with pl.Config(tbl_rows=-1):
         print(table)
 

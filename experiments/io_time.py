@@ -17,10 +17,9 @@ import tempfile
 from pathlib import Path
 
 import polars as pl
+from kept import keep
 
 import clockhand
-from clockhand import _engine
-from clockhand.study.facts import machine
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "experiments/results/io-time"
@@ -91,18 +90,6 @@ def correlated(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def keep(name: str, table: pl.DataFrame, script: str, *of_measuring: str) -> None:
-    """Write a table with what made it, and for what was measured how that was."""
-    head = [
-        f"command: python experiments/{script}",
-        f"version: {_engine.__version__}, numbers {_engine.NUMBERS_VERSION}",
-        "; ".join((f"machine: {machine()}", *of_measuring)),
-    ]
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    comment = "".join(f"# {line}\n" for line in head)
-    (RESULTS / f"{name}.csv").write_text(comment + table.write_csv(), encoding="utf-8")
-
-
 def main() -> None:
     """Count, replay, and write both tables."""
     file = Path(sys.argv[1])
@@ -114,9 +101,10 @@ def main() -> None:
         rows = measured(counted(Path(folder)), Path(folder), file)
     date = datetime.datetime.now(datetime.UTC).date()
     fio = subprocess.run(["fio", "--version"], check=True, capture_output=True, text=True)
-    how = (f"{date}", fio.stdout.strip(), f"a file of {SIZE >> 20} MiB, O_DIRECT")
-    keep("times", rows, "io_time.py FILE", *how)
-    keep("correlations", correlated(rows), "io_time.py FILE", *how)
+    how = f"{date}; {fio.stdout.strip()}; a file of {SIZE >> 20} MiB, O_DIRECT"
+    for name, table in (("times", rows), ("correlations", correlated(rows))):
+        command = "python experiments/io_time.py FILE"
+        keep(RESULTS / f"{name}.csv", table, command, measured=how)
     print(correlated(rows))
 
 

@@ -11,10 +11,10 @@ the reproductions. Cells that were computed before are taken from ``experiments/
 from pathlib import Path
 
 import polars as pl
+from kept import keep
 
-from clockhand import Trace, _engine, convert_traces
+from clockhand import Trace, convert_traces
 from clockhand.reproduce.rules import interval, judged_mean
-from clockhand.study.facts import machine
 from clockhand.sweep import read_experiment, run_sweep
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -96,21 +96,9 @@ def main() -> None:
     make_mixes()
     sweep = run_sweep(read_experiment(ROOT / "experiments/mixes.toml"))
     table = means(changes(sweep.rows))
-    traces = {Path(it["name"]).stem: it["sha256"][:12] for it in sweep.facts["traces"]}
-    head = [
-        "command: .venv/bin/python experiments/mixes.py",
-        f"version: {_engine.__version__}, numbers {_engine.NUMBERS_VERSION}",
-        f"machine: {machine()}",
-        *(
-            f"trace: {name}, SHA-256 {digest}"
-            for name, digest in traces.items()
-            if not name[0].isdigit()
-        ),
-    ]
-    rounded = table.with_columns(pl.selectors.float().round_sig_figs(4))
-    TABLE.parent.mkdir(parents=True, exist_ok=True)
-    comment = "".join(f"# {line}\n" for line in head)
-    TABLE.write_text(comment + rounded.write_csv(), encoding="utf-8")
+    traces = {Path(it["name"]).stem: it["sha256"] for it in sweep.facts["traces"]}
+    programs = {name: digest for name, digest in traces.items() if not name[0].isdigit()}
+    keep(TABLE, table, ".venv/bin/python experiments/mixes.py", traces=programs, digits=4)
     print(TABLE)
 
 

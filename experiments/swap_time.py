@@ -14,9 +14,9 @@ import tempfile
 from pathlib import Path
 
 import polars as pl
+from kept import keep
 
 import clockhand
-from clockhand import _engine
 from clockhand.study.facts import machine
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -67,14 +67,9 @@ def main() -> None:
                     row = {"program": name, "memory": memory, "run": run, "kernel": kernel}
                     rows.append({**row, **counts.row(0, named=True), "seconds": seconds})
                     print(rows[-1], flush=True)
-    head = [
-        "# command: .venv/bin/python experiments/swap_time.py",
-        f"# date: {datetime.datetime.now(datetime.UTC).date()}",
-        f"# version: {_engine.__version__}, numbers {_engine.NUMBERS_VERSION}",
-        machine_line,
-    ]
-    content = pl.DataFrame(rows).write_csv(float_precision=3)
-    TABLE.write_text("\n".join([*head, content]), encoding="utf-8")
+    date = f"date: {datetime.datetime.now(datetime.UTC).date()}"
+    table = pl.DataFrame(rows).with_columns(pl.selectors.float().round(3))
+    keep(TABLE, table, ".venv/bin/python experiments/swap_time.py", date)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import polars as pl
 from credit_clock_page import Row, between, made_by, markdown, rows_of
+from kept import keep
 
-from clockhand import _engine
 from clockhand.studies.tier.findings import (
     SLOWDOWNS,
     fast_alone_ns,
@@ -22,7 +22,6 @@ from clockhand.studies.tier.findings import (
     still_and_moving,
     with_lines,
 )
-from clockhand.study.facts import machine
 from clockhand.sweep import read_experiment, run_sweep
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -40,19 +39,11 @@ def main() -> None:
     """Run what is missing, keep the tables and write the page."""
     sweep = run_sweep(read_experiment(ROOT / "experiments/tiers.toml"))
     rows = pl.concat([_with_sizes(with_lines(group)) for group in groups(sweep.rows)])
-    digests = {Path(trace["name"]).stem: trace["sha256"][:12] for trace in sweep.facts["traces"]}
-    head = [
-        "command: python experiments/tiers_page.py",
-        f"version: {_engine.__version__}, numbers {_engine.NUMBERS_VERSION}",
-        f"machine: {machine()}",
-        *(f"trace: {trace}, SHA-256 {digest}" for trace, digest in digests.items()),
-    ]
-    RESULTS.mkdir(parents=True, exist_ok=True)
+    traces = {Path(trace["name"]).stem: trace["sha256"] for trace in sweep.facts["traces"]}
     tables = {"slowdown": slowdown(rows), "replaced": replaced(rows), "migration": migration(rows)}
     for name, table in tables.items():
-        rounded = table.with_columns(pl.selectors.float().round_sig_figs(4))
-        comment = "".join(f"# {line}\n" for line in head)
-        (RESULTS / f"{name}.csv").write_text(comment + rounded.write_csv(), encoding="utf-8")
+        command = "python experiments/tiers_page.py"
+        keep(RESULTS / f"{name}.csv", table, command, traces=traces, digits=4)
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 
