@@ -17,10 +17,10 @@ from typing import Any
 
 import polars as pl
 
+from clockhand.measure.measured import Measured
 from clockhand.report.paper_tables import PaperTable, table_files
 from clockhand.reproduce import judge, read_paper_experiment, reproduce
 from clockhand.reproduce.experiment import WHOLE
-from clockhand.reproduce.measured import Measured
 from clockhand.reproduce.packaged import packaged_content
 from clockhand.reproduce.statements import claim_table, rule_thresholds, statements, thresholds
 from clockhand.studies.ssd.findings import FAMILY

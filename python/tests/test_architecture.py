@@ -140,7 +140,7 @@ ALLOWED_ROOMS = {
     "studies": {"study", "traces", "report", "capture"},
     "datasets": {"study", "traces", "report", "studies"},
     "sweep": {"study", "traces", "report", "studies", "datasets"},
-    "reproduce": {"study", "traces", "report", "studies", "datasets", "sweep"},
+    "reproduce": {"study", "traces", "report", "studies", "datasets", "sweep", "measure"},
     "explore": {"study", "traces", "report", "studies", "datasets", "sweep"},
     "completion": {"study"},
     "command": {

@@ -8,16 +8,17 @@ import pytest
 
 from clockhand import UsageError
 from clockhand.report.appearance import PAGE
+from clockhand.report.panel_lines import Lines, lines_chart
 from clockhand.reproduce import printed
-from clockhand.reproduce.figures import kernel_bars, policies
+from clockhand.reproduce.figures import kernel_bars, lines
 from clockhand.reproduce.measures.cflru import KERNELS
 from clockhand.reproduce.printed import check_printed
 from clockhand.reproduce.printed import printed as drawn_behind
-from clockhand.reproduce.report import lines_chart
 
 PANEL = {
-    "title": "I/O time", "x": "memory (%)", "y": "relative", "column": "io_time_us",
-    "over": "clock", "series": ["clock", "craw"],
+    "title": "I/O time", "x": "memory (%)", "y": "relative", "x_of": "memory_share",
+    "x_factor": 100, "y_of": "io_time_us", "over": "clock", "at": "{frames} frames",
+    "series": ["clock", "craw"],
 }  # fmt: skip
 CURVE = {"says": "CRAW", "of": "gedit", "points": [[10, 0.9], [25.5, 0.6], [80, 0.5]], "error": 0.1}
 
@@ -33,21 +34,21 @@ def rows(trace: str) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def layers(lines: Any, own: int) -> dict[str, dict[str, Any]]:
+def layers(shown: Lines, own: int) -> dict[str, dict[str, Any]]:
     """The layers of a panel by their marks; grey, and as many looks of ours."""
     looks = [(PAGE.muted, (1, 0)), *((color, (1, 0)) for color in PAGE.series[:own])]
-    spec = json.loads(json.dumps(lines_chart(lines, "p", looks)))
+    spec = json.loads(json.dumps(lines_chart(shown, "p", looks)))
     return {layer["mark"]["type"]: layer["encoding"] for layer in spec["layer"]}
 
 
 def test_a_digitised_curve_is_grey_with_a_band_as_wide_as_its_error() -> None:
-    [(_, [lines])] = policies([{**PANEL, "paper": [CURVE]}], rows("gedit"))
-    assert lines.series == ("paper: CRAW", "clock", "craw"), "it is behind ours"
-    curve = [record for record in lines.records if record["series"] == "paper: CRAW"]
+    [(_, [shown])] = lines([{**PANEL, "paper": [CURVE]}], rows("gedit"))
+    assert shown.series == ("paper: CRAW", "clock", "craw"), "it is behind ours"
+    curve = [record for record in shown.records if record["series"] == "paper: CRAW"]
     assert [(it["x"], it["y"]) for it in curve] == [(10, 0.9), (25.5, 0.6), (80, 0.5)]
     assert [it["low"] for it in curve] == pytest.approx([0.8, 0.5, 0.4])
     assert [it["high"] for it in curve] == pytest.approx([1.0, 0.7, 0.6])
-    drawn = layers(lines, own=2)
+    drawn = layers(shown, own=2)
     assert set(drawn) == {"area", "line", "point"}
     band = drawn["area"]
     assert (band["y"]["field"], band["y2"]["field"]) == ("low", "high")
@@ -56,8 +57,8 @@ def test_a_digitised_curve_is_grey_with_a_band_as_wide_as_its_error() -> None:
 
 
 def test_a_curve_of_another_trace_is_not_there_and_no_band_is_drawn() -> None:
-    [(_, [lines])] = policies([{**PANEL, "paper": [CURVE]}], rows("freecell"))
-    assert lines.series == ("clock", "craw") and set(layers(lines, own=2)) == {"line", "point"}
+    [(_, [shown])] = lines([{**PANEL, "paper": [CURVE]}], rows("freecell"))
+    assert shown.series == ("clock", "craw") and set(layers(shown, own=2)) == {"line", "point"}
 
 
 def test_a_digitised_bar_has_a_rule_as_long_as_its_error() -> None:
@@ -73,10 +74,10 @@ def test_a_digitised_bar_has_a_rule_as_long_as_its_error() -> None:
         "bars": {"read": [1, 0]},
         "paper": [{"says": "read", "of": "gcc", "at": "static", "y": 90, "error": 5}],
     }  # fmt: skip
-    [(_, [lines])] = kernel_bars([panel], cells)
-    [bar] = [record for record in lines.records if record["series"] == "paper: read"]
+    [(_, [shown])] = kernel_bars([panel], cells)
+    [bar] = [record for record in shown.records if record["series"] == "paper: read"]
     assert (bar["at"], bar["low"], bar["high"]) == ("static", 85, 95)
-    assert set(layers(lines, own=1)) == {"bar", "rule"}
+    assert set(layers(shown, own=1)) == {"bar", "rule"}
 
 
 def test_lines_and_places_reach_from_end_to_end_of_ours() -> None:

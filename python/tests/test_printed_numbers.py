@@ -24,7 +24,7 @@ from polars.testing import assert_frame_equal
 
 import clockhand
 from clockhand.reproduce import Claim, judge, read_paper_experiment
-from clockhand.reproduce import figures as drawing
+from clockhand.reproduce.figures import drawn
 from clockhand.reproduce.packaged import packaged_content
 from clockhand.reproduce.printed import OF_PAPER
 from clockhand.reproduce.statements import claim_table
@@ -173,7 +173,7 @@ def test_numbers_that_a_paper_gives_of_a_figure_stand_behind_ours(paper: str) ->
             continue
         tables = [results[name] for name in figure["of"] if name in results]
         shown = set()
-        for _, panels in getattr(drawing, figure["draw"])(figure["panel"], *tables):
+        for _, panels in drawn(figure, *tables):
             for place, lines in enumerate(panels):
                 ours = [it for it in lines.series if not it.startswith(OF_PAPER)]
                 assert lines.series[-len(ours) :] == tuple(ours) and ours, "theirs are behind"

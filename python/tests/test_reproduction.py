@@ -22,7 +22,7 @@ from clockhand.reproduce import (
     read_paper_experiment,
     reproduce,
 )
-from clockhand.reproduce.figures import policies
+from clockhand.reproduce.figures import drawn as drawn_figure
 from clockhand.reproduce.measures.cflru import misses_least
 from clockhand.reproduce.measures.compared import Compared
 from clockhand.reproduce.measures.craw import equal_with_all_memory
@@ -614,7 +614,7 @@ def test_a_statement_holds_in_some_of_its_readings() -> None:
 def test_what_the_paper_prints_of_a_figure_stands_behind_ours(made: Reproduction) -> None:
     panels = packaged_content("craw", "report.toml")["figure"]
     [figure] = [it for it in panels if it["key"] == "figure-12"]
-    [(_, [lines, without, others])] = policies(figure["panel"], made.results["rows"])
+    [(_, [lines, without, others])] = drawn_figure(figure, made.results["rows"])
     drawn = [record for record in lines.records if record["series"] == "paper: CRAW on average"]
     assert {record["y"] for record in drawn} == {0.761} and len(drawn) == 2
     assert lines.series[0] == drawn[0]["series"], "it is behind ours"

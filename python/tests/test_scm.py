@@ -12,6 +12,7 @@ import pytest
 
 import clockhand
 from clockhand import UsageError
+from clockhand.measure.measured import LOOP, Measured, MeasuredPoint, read_measured
 from clockhand.reproduce import (
     Claim,
     Reproduction,
@@ -20,7 +21,6 @@ from clockhand.reproduce import (
     read_paper_experiment,
     reproduce,
 )
-from clockhand.reproduce.measured import LOOP, Measured, MeasuredPoint, read_measured
 from clockhand.reproduce.measures.file_caches import hits_rise
 from clockhand.reproduce.measures.page_sizes import best_pages, knee, translation_weighs_less
 from conftest import Clockhand, assert_one_sentence, cut

@@ -19,8 +19,8 @@ import polars as pl
 
 from clockhand.datasets.dataset import within
 from clockhand.datasets.layout import LAYOUTS
+from clockhand.measure.measured import read_measured
 from clockhand.report.words import unique
-from clockhand.reproduce.measured import read_measured
 from clockhand.reproduce.packaged import packaged, packaged_content
 from clockhand.study.errors import UsageError
 from clockhand.study.records import Fields, Record

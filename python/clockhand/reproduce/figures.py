@@ -1,63 +1,46 @@
 """Figures of papers beside ours: the lines of each panel, for each trace.
 
-``report.toml`` of a paper says which results a figure shows, and how each of its panels looks. A
-panel says its title, its axes and, unless its lines follow from the results, its ``series``.
+``report.toml`` of a paper says which results a figure shows (``of``), which function of this file
+draws it (``draw``), and how each of its panels looks: its title, its axes and their columns.
 :mod:`clockhand.reproduce.printed` has the paper's own numbers behind them.
+
+Panels of :func:`lines` say which rows they show (``where`` columns have these values), the columns
+``by`` which rows have a line each (``policy`` if not given), and the ``series``: names of lines
+that are such values, or a table of both; without it a line for each of the first few values.
+``x_of`` and ``y_of`` are columns, several of them multiplied, over ``x_over`` and times
+``x_factor``. ``at`` says in words where a point is; ``row`` what a figure without traces is of.
+``over = VALUE`` divides by the line of that value, ``of = VALUE`` that line by the others.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
-from clockhand.report.words import byte_text, number_text
-from clockhand.reproduce.measured import Measured
-from clockhand.reproduce.measures.cflru import KERNELS, PAPERS_FRAMES, kernels_of, replaced
-from clockhand.reproduce.measures.clock_dnv import OURS, per_run
+from clockhand.measure.measured import Measured
+from clockhand.report.panel_lines import Lines
+from clockhand.report.words import byte_text, number_text, unique
+from clockhand.reproduce.measures.cflru import PAPERS_FRAMES, kernels_of, replaced
 from clockhand.reproduce.printed import printed
 from clockhand.study.records import Fields, Record
 
 MOST_POINTS = 400
 MOST_LINES = 3
-"""Memory sizes that a panel shows: more lines have no look of their own."""
-
-MOST_RATIOS = 4
+"""Lines of a panel that names none: more have no look of their own."""
 
 Panel = Record
 Records = list[Fields]
-
-
-@dataclass(frozen=True)
-class Lines:
-    """One panel: lines over memory, over time, or over sizes each of which doubles the last; or
-    bars, side by side for each text at which they are."""
-
-    title: str
-    caption: str
-    x_title: str
-    y_title: str
-    series: tuple[str, ...]
-    records: Records
-    is_logarithmic: bool
-    doubles_x: bool = False
-    is_bars: bool = False
-
+Points = dict[tuple[tuple[Any, ...], str], Fields]
+"""By the values of a line's columns, and where they are."""
 
 Figure = Iterator[tuple[str, list[Lines]]]
 """Traces with their panels."""
 
 
-def _lines(
-    panel: Panel, series: Iterable[str], records: Records, *of: str | None, **own: str
-) -> Lines:
-    """A panel as the file has it, but for what ``own`` says of it.
-
-    Args:
-        panel: What the file says.
-        series: The names of its lines.
-        records: Their points.
-        of: What they are of: the trace, and the workload that it stands for.
-    """
+def _lines(panel: Panel, series: Iterable[str], records: Records, *of: Any, **own: str) -> Lines:
+    """A panel as the file has it but for what is its ``own``, of a trace and its workload."""
     said = {**panel, **own}
     behind = printed(said, records, *of)
     names = dict.fromkeys(record["series"] for record in behind)
@@ -68,100 +51,125 @@ def _lines(
     )  # fmt: skip
 
 
+def _each_trace(rows: pl.DataFrame) -> Iterator[tuple[str, list[Any], pl.DataFrame]]:
+    """Each trace with what it is of, itself and the workload that it stands for, and its rows."""
+    for group in rows.partition_by("trace", maintain_order=True):
+        named = [name for name in ("trace", "workload") if name in rows.columns]
+        yield group["trace"][0], list(group.select(named).row(0)), group
+
+
+def drawn(figure: Record, *parts: Any) -> Figure:
+    """Draw a figure of ``report.toml``; what it says of ``panels`` holds for each of its panels."""
+    drawing: Callable[..., Figure] = globals()[figure["draw"]]  # A function of this file.
+    return drawing([{**figure.get("panels", {}), **panel} for panel in figure["panel"]], *parts)
+
+
+def lines(panels: Sequence[Panel], *parts: pl.DataFrame | Measured) -> Figure:
+    """Lines of rows, as the panels say: of all parts together, if none names its ``part``."""
+    tables = [part.rows if isinstance(part, Measured) else part for part in parts]
+    if "trace" not in tables[0].columns:
+        tables[0] = tables[0].with_columns(trace=pl.lit(panels[0]["row"]))
+    together = tables[0]
+    if len(tables) > 1 and not any("part" in panel for panel in panels):
+        columns = [it for it in together.columns if any(it in _columns(panel) for panel in panels)]
+        together = pl.concat([it.select(columns) for it in tables], how="vertical_relaxed")
+    for trace, of, of_trace in _each_trace(together):
+        shown = []
+        for panel in panels:
+            rows = tables[panel["part"]].filter(trace=trace) if "part" in panel else of_trace
+            shown.append(_lines(panel, *_records(panel, rows), *of))
+        if any(panel.records for panel in shown):
+            yield trace, shown
+
+
+def _records(panel: Panel, rows: pl.DataFrame) -> tuple[list[str], Records]:
+    """The names of a panel's lines, and their points."""
+    shown = replaced(rows) if panel.get("replaced") else rows
+    by = panel.get("by", ["policy"])
+    chosen = shown.filter(**panel.get("where", {}))
+    chosen = chosen.sort(panel.get("sorted", []), maintain_order=True)
+    points: Points = {}
+    for row in chosen.select(it for it in chosen.columns if it in _columns(panel)).to_dicts():
+        size = byte_text(row.get("page_bytes") or row.get("bytes") or 0)
+        at = panel["at"].format(**row, size=size)
+        point = {"x": _value("x", panel, row), "y": _value("y", panel, row), "at": at}
+        points.setdefault((tuple(row[name] for name in by), at), point)
+    values = [value for value, _ in points]
+    series = panel.get("series") or [str(it) for it, *_ in unique(values)[:MOST_LINES]]
+    named = series if isinstance(series, Mapping) else {name: name for name in series}
+    names = {tuple(it) if isinstance(it, list) else (it,): name for name, it in named.items()}
+    records = [
+        {"series": names[value], **point, "y": y}
+        for (value, at), point in points.items()
+        if value in names and (y := _shown(panel, points, value, at)) is not SKIPPED
+    ]
+    return _present(names.values(), records), records
+
+
+def _columns(panel: Panel) -> set[str]:
+    """The columns that a panel's lines are made of."""
+    said = (panel.get(f"{axis}_{part}", []) for axis in "xy" for part in ("of", "over"))
+    named = {name for it in said for name in ([it] if isinstance(it, str) else it)}
+    named |= {"trace", "workload", "page_bytes", "bytes", *panel.get("by", ["policy"])}
+    return {*named, *panel.get("where", {}), *re.findall(r"\{(\w+)", panel["at"])}
+
+
+def _value(axis: str, panel: Panel, row: Record) -> float | None:
+    """A point's place on an axis; none where a column of it has nothing."""
+    of, over = panel[f"{axis}_of"], panel.get(f"{axis}_over")
+    values = [row[name] for name in ([of] if isinstance(of, str) else of)]
+    if None in values:
+        return None
+    value: float = math.prod(values, start=panel.get(f"{axis}_factor", 1))
+    return value / row[over] if over else value
+
+
+SKIPPED = object()
+"""Stands for a point that is not drawn."""
+
+
+def _shown(panel: Panel, points: Points, value: tuple[Any, ...], at: str) -> Any:
+    """The height of a point, over that of the line that it is compared with."""
+    y = points[value, at]["y"]
+    if "over" in panel or "of" in panel:
+        other = panel.get("over", panel.get("of"))
+        key = (tuple(other) if isinstance(other, list) else (other,), at)
+        others = points[key]["y"] if key in points else None
+        above, below = (y, others) if "over" in panel else (others, y)
+        y = above / below if below and above is not None else None
+        if panel.get("skips_zero") and not (above and below):
+            return SKIPPED
+    # A logarithmic axis has no place for 0.
+    return None if panel.get("logarithmic") and y is not None and y <= 0 else y
+
+
 def _present(series: Iterable[str], records: Records) -> list[str]:
     present = {record["series"] for record in records}
     return [name for name in series if name in present]
 
 
-def _of(rows: pl.DataFrame) -> list[str | None]:
-    """The trace that rows are of, and the workload that it stands for."""
-    return list(rows.select("trace", "workload").row(0)) if rows.height else []
-
-
-def _each_trace(rows: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    for group in rows.partition_by("trace", maintain_order=True):
-        yield group["trace"][0], group
-
-
-def _over_memory(rows: pl.DataFrame, panel: Panel, *of: str | None) -> Lines:
-    """Lines of the columns series and y over the share of the footprint."""
-    chosen = rows.filter(pl.col("series").is_in(panel["series"]))
-    records = (
-        chosen.unique(["series", "frames"], keep="first", maintain_order=True)
-        .select(
-            "series",
-            (100 * pl.col("memory_share")).alias("x"),
-            pl.col("y").cast(pl.Float64),
-            pl.format("{} frames", "frames").alias("at"),
-        )
-        .to_dicts()
-    )
-    return _lines(panel, _present(panel["series"], records), records, *of)
-
-
-def policies(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
-    """Policies over memory: a column, or its ratio to another policy's (``over``), or that of one
-    policy over those of others (``of``)."""
-    named, key = rows.with_columns(pl.col("policy").alias("series")), ["trace", "frames"]
-    for panel in panels:
-        if other := panel.get("over", panel.get("of")):
-            column = pl.col(panel["column"]).alias(f"{panel['column']} of {other}")
-            others = rows.filter(pl.col("policy") == other).select(*key, column).unique(key)
-            if column.meta.output_name() not in named.columns:
-                named = named.join(others, on=key, how="left", maintain_order="left")
-    for trace, of_trace in _each_trace(named):
-        lines = []
-        for panel in panels:
-            y = pl.col(panel["column"])
-            if other := panel.get("over", panel.get("of")):
-                pair = (y, pl.col(f"{panel['column']} of {other}"))
-                above, below = pair if "over" in panel else reversed(pair)
-                y = pl.when(below > 0).then(above / below)
-            # A logarithmic axis has no place for 0.
-            shown = pl.when(y > 0).then(y) if panel.get("logarithmic") else y
-            lines.append(_over_memory(of_trace.with_columns(shown.alias("y")), panel, trace))
-        yield trace, lines
-
-
 def areas(panels: Sequence[Panel], gauges: pl.DataFrame, rows: pl.DataFrame) -> Figure:
     """The desired sizes of CRAW's areas, at page faults."""
     [panel] = panels
-    for trace in rows["trace"].unique(maintain_order=True):
-        of_trace = gauges.filter(
-            (pl.col("trace") == trace) & pl.col("gauge").is_in(list(panel["gauges"]))
-        )
-        records = of_trace.select(
-            pl.col("gauge").replace_strict(panel["gauges"], return_dtype=pl.String).alias("series"),
-            pl.col("fault").alias("x"),
-            pl.col("value").alias("y"),
-            pl.format("fault {}", "fault").alias("at"),
-        ).to_dicts()
+    for trace, of, _ in _each_trace(rows):
+        of_trace = gauges.filter(trace=trace)
+        _, records = _records(panel, of_trace)
         frames = of_trace["frames"].max()
         caption = f"{number_text(frames)} page frames." if frames is not None else "No page leaves."
-        yield trace, [_lines(panel, panel["gauges"].values(), records, trace, caption=caption)]
+        yield trace, [_lines(panel, panel["series"], records, *of[:1], caption=caption)]
 
 
 def windows(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
     """The probability of a future reference by position in an LRU list."""
     [panel] = panels
-    [series] = panel["series"]
-    for trace, of_trace in _each_trace(rows):
+    for trace, of, of_trace in _each_trace(rows):
         thinned = of_trace.gather_every(max(1, len(of_trace) // MOST_POINTS))
-        probability = pl.col("future_reference_probability")
-        shown = thinned.filter(probability.is_not_null()).select("position", probability)
-        records = [
-            {"series": series, "x": position, "y": y, "at": f"position {position}"}
-            for position, y in shown.iter_rows()
-        ]
+        known = thinned.filter(pl.col("future_reference_probability").is_not_null())
+        names, records = _records(panel, known.with_columns(policy=pl.lit(panel["series"][0])))
         if records:
             window = of_trace["predicted_window"][0]
             title = f"Predicted window: {window:,} of {len(of_trace):,} pages"
-            yield trace, [_lines(panel, [series], records, *_of(of_trace), title=title)]
-
-
-def costs(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
-    """Weighted counts of policies over those of LRU."""
-    yield from _relative(panels, rows.with_columns(pl.col("policy").alias("series")))
+            yield trace, [_lines(panel, names, records, *of, title=title)]
 
 
 def kernel_bars(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
@@ -170,9 +178,9 @@ def kernel_bars(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
     A bar says what a page that is read and one that is written add to it. With ``relative`` it is a
     share of plain Linux's.
     """
-    for trace, of_trace in _each_trace(rows.filter(pl.col("frames") == PAPERS_FRAMES)):
+    for trace, of, of_trace in _each_trace(rows.filter(pl.col("frames") == PAPERS_FRAMES)):
         cells = {(row["policy"], row["read_ahead"]): row for row in of_trace.to_dicts()}
-        lines = []
+        shown = []
         for panel in panels:
             kernels = kernels_of(panel["ahead"], panel["without"])
             records = []
@@ -187,157 +195,5 @@ def kernel_bars(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
                     for x, (name, count) in enumerate(counts.items())
                     if whole
                 ]
-            lines.append(_lines(panel, panel["bars"], records, *_of(of_trace)))
-        yield trace, lines
-
-
-def kernels(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
-    """Weighted counts of the paper's four kernels over those of plain Linux."""
-    names = [
-        (*kernel, name) for kernel, name in zip(KERNELS.values(), panels[0]["series"], strict=True)
-    ]
-    named = pl.DataFrame(names, ["policy", "read_ahead", "series"], orient="row")
-    yield from _relative(
-        panels, rows.join(named, on=["policy", "read_ahead"], how="inner", maintain_order="left")
-    )
-
-
-def _relative(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
-    """Costs over those of the first series with as much memory, where pages are replaced."""
-    key = ["trace", "frames"]
-    shown = replaced(rows)
-    first = shown.filter(pl.col("series") == panels[0]["series"][0])
-    others = first.select(*key, pl.col("cost").alias("others")).unique(key)
-    joined = shown.join(others, on=key, how="left", maintain_order="left")
-    over = joined.filter(pl.col("others") > 0).with_columns(
-        (pl.col("cost") / pl.col("others")).alias("y")
-    )
-    for trace, of_trace in _each_trace(over):
-        sorted_rows = of_trace.sort("frames", maintain_order=True)
-        yield trace, [_over_memory(sorted_rows, panel, *_of(of_trace)) for panel in panels]
-
-
-def buffers(panels: Sequence[Panel], *parts: pl.DataFrame) -> Figure:
-    """Counts of write buffers over their sizes, per run of the trace, or CLOCK-DNV's over those of
-    other buffers (``over_others``)."""
-    mib = pl.col("buffer_pages") * pl.col("page_bytes") / (1 << 20)
-    for trace, of_trace in _each_trace(pl.concat(parts)):
-        own = of_trace.filter(pl.col("policy") == OURS).unique("buffer_pages", keep="first")
-        lines = []
-        for panel in panels:
-            y = per_run(panel["column"]).cast(pl.Float64).alias("y")
-            cells = of_trace.filter(pl.col("policy").is_in(panel["series"]))
-            shown = cells.select(
-                pl.col("policy").alias("series"), "buffer_pages",
-                mib.alias("x"), y, pl.format("{} pages", "buffer_pages").alias("at"),
-            )  # fmt: skip
-            if panel.get("over_others"):
-                ours = own.select("buffer_pages", y.alias("ours"))
-                both = shown.join(ours, on="buffer_pages", maintain_order="left")
-                known = both.filter(pl.min_horizontal("y", "ours") > 0)
-                shown = known.with_columns(y=pl.col("ours") / pl.col("y")).drop("ours")
-            records = shown.drop("buffer_pages").to_dicts()
-            present = _present(panel["series"], records)
-            lines.append(_lines(panel, present, records, *_of(of_trace)))
-        yield trace, lines
-
-
-def latencies(panels: Sequence[Panel], measured: Measured) -> Figure:
-    """Times of reads over their sizes, and those of storage over the page cache's; a machine takes
-    the place of a trace."""
-    times, ratios = panels
-    of_both = {"storage": measured.read, "page cache": measured.cached}
-    records = [
-        {"series": name, "x": size / 1024, "y": point.median_us,
-         "at": f"requests of {byte_text(size)}, "
-               f"99 % of them within {point.p1_us:.3g} to {point.p99_us:.3g} µs"}
-        for name, points in of_both.items()
-        for size, point in sorted(points.items())
-    ]  # fmt: skip
-    over = [
-        {"series": "storage over page cache", "x": size / 1024, "at": byte_text(size),
-         "y": point.median_us / measured.cached[size].median_us}
-        for size, point in sorted(measured.read.items())
-        if size in measured.cached
-    ]  # fmt: skip
-    yield (
-        f"{measured.machine}, measured on {measured.date}",
-        [_lines(times, of_both, records), _lines(ratios, ["storage over page cache"], over)],
-    )
-
-
-def hits(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
-    """The hits after which a cached block pays, over what storage takes as a multiple of a hit."""
-    [panel] = panels
-    records = [
-        {"series": panel["series"][row["insert"]], "x": row["bypass_time_us"] / row["hit_time_us"],
-         "y": row["required_hits"], "at": row["device"]}
-        for row in rows.to_dicts()
-    ]  # fmt: skip
-    yield "the paper's own times", [_lines(panel, panel["series"].values(), records)]
-
-
-def caches(panels: Sequence[Panel], *parts: pl.DataFrame) -> Figure:
-    """The time of a server's references over that without a cache, over the cache's size."""
-    columns = (
-        "trace", "workload", "device", "insert", "admission", "capacity", "capacity_share",
-        "time_us", "time_without_cache_us",
-    )  # fmt: skip
-    rows = pl.concat([part.select(columns) for part in parts], how="vertical_relaxed")
-    for trace, of_trace in _each_trace(rows.filter(pl.col("insert") == "copy")):
-        yield trace, [_over_capacity(of_trace, panel) for panel in panels]
-
-
-def _over_capacity(rows: pl.DataFrame, panel: Panel) -> Lines:
-    records = [
-        {"series": name, "x": 100 * row["capacity_share"],
-         "y": row["time_us"] / row["time_without_cache_us"], "at": f"{row['capacity']:,} blocks"}
-        for name, admission in panel["series"].items()
-        for row in rows.filter(device=panel["device"], admission=admission).to_dicts()
-    ]  # fmt: skip
-    return _lines(panel, panel["series"], records, *_of(rows))
-
-
-def pages(panels: Sequence[Panel], rows: pl.DataFrame) -> Figure:
-    """A column over page sizes, with a line for each memory size."""
-    memory = rows["memory"].unique(maintain_order=True).to_list()[:MOST_LINES]
-    named = rows.filter(pl.col("memory").is_in(memory)).with_columns(series="memory")
-    for trace, of_trace in _each_trace(named):
-        chosen = (of_trace.filter(pl.col("storage_ratio") == panel["ratio"]) for panel in panels)
-        yield trace, [_over_pages(*pair, memory) for pair in zip(panels, chosen, strict=True)]
-
-
-def _over_pages(panel: Panel, rows: pl.DataFrame, series: Sequence[str]) -> Lines:
-    records = [
-        {"series": row["series"], "x": row["page_bytes"] / 1024,
-         "y": panel.get("factor", 1.0) * row[panel["column"]],
-         "at": f"pages of {byte_text(row['page_bytes'])}"}
-        for row in rows.to_dicts()
-    ]  # fmt: skip
-    return _lines(panel, series, records, *_of(rows))
-
-
-def mobile(panels: Sequence[Panel], rows: pl.DataFrame, tlbs: pl.DataFrame) -> Figure:
-    """A program's TLB over its entries, and what follows from its page size."""
-    over_entries, *over_pages, over_ratios = panels
-    for trace, of_trace in _each_trace(rows):
-        entries = [
-            {"series": trace, "x": row["tlb_entries"], "y": 100 * row["tlb_hit_ratio"],
-             "at": f"{row['tlb_entries']} entries"}
-            for row in tlbs.filter(pl.col("trace") == trace).to_dicts()
-        ]  # fmt: skip
-        ratio = pl.col("storage_ratio")
-        ratios = of_trace["storage_ratio"].unique(maintain_order=True).to_list()
-        names = {it: "as fast as memory" if it == 1.0 else f"{it:,.0f} times slower"
-                 for it in ratios[:MOST_RATIOS]}  # fmt: skip
-        first = of_trace.filter(ratio == ratios[0]).with_columns(series="trace")
-        shown = of_trace.filter(ratio.is_in(list(names)))
-        named = shown.with_columns(series=ratio.replace_strict(names, return_dtype=pl.String))
-        yield (
-            trace,
-            [
-                _lines(over_entries, [trace], entries, *_of(of_trace)),
-                *(_over_pages(panel, first, [trace]) for panel in over_pages),
-                _over_pages(over_ratios, named, list(names.values())),
-            ],
-        )
+            shown.append(_lines(panel, panel["bars"], records, *of))
+        yield trace, shown

@@ -6,16 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import altair as alt
 import polars as pl
 
 from clockhand.report.appearance import BOUND_DASH, PAGE, Mark, marks
-from clockhand.report.canvas import CANVAS, Spec, as_spec, unchecked
+from clockhand.report.canvas import CANVAS
 from clockhand.report.html import Figure, Part, payload, template
-from clockhand.report.scales import Kind, label_expression
+from clockhand.report.panel_lines import lines_chart
 from clockhand.report.words import number_text
-from clockhand.reproduce import figures as drawing
-from clockhand.reproduce.figures import Lines
+from clockhand.reproduce.figures import drawn
 from clockhand.reproduce.judge import Claim
 from clockhand.reproduce.packaged import packaged_content
 from clockhand.reproduce.printed import OF_PAPER, printed
@@ -29,8 +27,6 @@ from clockhand.study.policies import BOUND
 from clockhand.study.records import Fields, Record
 
 PAGE_TEMPLATE = Path(__file__).with_name("reproduction.html.j2")
-PANEL_HEIGHT = 190
-BAND_OPACITY = 0.18
 
 
 def render_reproduction(made: Reproduction) -> str:
@@ -164,8 +160,7 @@ def _part(figure: Record, report: Record, results: Record) -> Part:
     looks = _looks(report.get("looks", {}).get(figure.get("looks")), results)
     rows: list[tuple[str, list[Figure]]] = []
     records: list[Fields] = []
-    drawn = getattr(drawing, figure["draw"])(figure["panel"], *tables)
-    for index, (trace, of_trace) in enumerate(drawn):
+    for index, (trace, of_trace) in enumerate(drawn(figure, *tables)):
         figures = []
         for position, lines in enumerate(of_trace):
             identity = f"{figure['key']}-{index}-{position}"
@@ -227,12 +222,12 @@ def _locality_part(
     records: list[Fields] = []
     for index, (trace, row) in enumerate(zip(traces, topic.rows, strict=True)):
         figures = []
-        for drawn in row.panels:
-            said = [it for it in figure.get("panel", ()) if it["title"] == drawn.title]
-            behind = [it for entry in said for it in printed(entry, drawn.records, trace)]
+        for own in row.panels:
+            said = [it for it in figure.get("panel", ()) if it["title"] == own.title]
+            behind = [it for entry in said for it in printed(entry, own.records, trace)]
             names = dict.fromkeys(it["series"] for it in behind)
-            series, of_all = (*names, *drawn.series), [*behind, *drawn.records]
-            panel = replace(drawn, series=series, records=of_all)
+            series, of_all = (*names, *own.series), [*behind, *own.records]
+            panel = replace(own, series=series, records=of_all)
             identity = f"{figure['key']}-{index}-{panel.key}"
             records += panel_records(panel, identity)
             chart = panel_chart(panel, identity, CANVAS)
@@ -240,62 +235,3 @@ def _locality_part(
             figures.append(Figure(identity, panel.title, panel.caption, chart, series=looks))
         rows.append((trace_label(trace, facts), figures))
     return Part(figure["key"], figure["title"], topic.text, rows, records)
-
-
-def _x(lines: Lines) -> alt.X:
-    values = sorted({it["x"] for it in lines.records if "high" not in it}) or [1]
-    if lines.doubles_x:
-        scale = alt.Scale(type="log", base=2, nice=False, padding=8)
-        axis = alt.Axis(grid=False, format="~r", values=values, labelOverlap="greedy")
-    else:
-        scale = alt.Scale(domain=[0, values[-1]], nice=False)
-        axis = alt.Axis(grid=False, format=",d", tickCount=6)
-    return alt.X("x:Q", title=lines.x_title, scale=scale, axis=axis)
-
-
-@unchecked()
-def lines_chart(lines: Lines, identity: str, looks: Sequence[tuple[str, tuple[int, ...]]]) -> Spec:
-    base = alt.Chart().transform_filter(alt.datum.panel == identity)
-    x = _x(lines)
-    scale = alt.Scale(type="log", nice=False) if lines.is_logarithmic else alt.Scale(zero=True)
-    axis = alt.Axis(
-        labelExpr=label_expression(Kind.NUMBER), grid=not lines.is_logarithmic, tickCount=5
-    )
-    y = alt.Y("y:Q", title=lines.y_title, scale=scale, axis=axis)
-    colors = alt.Scale(domain=list(lines.series), range=[color for color, _ in looks])
-    dashes = alt.Scale(domain=list(lines.series), range=[list(dash) for _, dash in looks])
-    tooltip = [
-        alt.Tooltip("series:N", title="Line"),
-        alt.Tooltip("at:N", title="At"),
-        alt.Tooltip("y:Q", title=lines.y_title, format=",.4~r"),
-    ]
-    color = alt.Color("series:N", scale=colors, legend=None)
-    has_band = any("high" in record for record in lines.records)
-    if lines.is_bars:
-        at = alt.X("at:N", title=None, sort=None, axis=alt.Axis(labelAngle=0))
-        beside = alt.XOffset("series:N", sort=list(lines.series))
-        bars = base.mark_bar().encode(x=at, y=y, xOffset=beside, color=color, tooltip=tooltip)
-        ends = base.mark_rule(color=PAGE.ink).encode(
-            x=at, y=alt.Y("low:Q"), y2="high:Q", xOffset=beside
-        )
-        return _drawn([bars, *([ends] if has_band else [])], lines)
-    line = base.mark_line(strokeWidth=1.6, clip=True).encode(
-        x=x, y=y, color=color, strokeDash=alt.StrokeDash("series:N", scale=dashes, legend=None)
-    )
-    point = base.mark_point(filled=True, size=10, clip=True).encode(
-        x=x, y=y, color=color, tooltip=tooltip
-    )
-    band = base.mark_area(opacity=BAND_OPACITY, clip=True).encode(
-        x=x, y=alt.Y("low:Q", title=lines.y_title, scale=scale, axis=axis), y2="high:Q", color=color
-    )
-    return _drawn([*([band] if has_band else []), line, point], lines)
-
-
-def _drawn(layers: list[alt.Chart], lines: Lines) -> Spec:
-    figure = alt.LayerChart(layer=layers).properties(
-        width="container",
-        height=PANEL_HEIGHT,
-        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
-        description=f"{lines.title}: {lines.y_title} over {lines.x_title}.",
-    )
-    return as_spec(figure, CANVAS, [])

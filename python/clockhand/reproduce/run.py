@@ -7,12 +7,12 @@ from typing import Any
 
 import polars as pl
 
+from clockhand.measure.measured import Measured
 from clockhand.report.paper_tables import PaperTable
 from clockhand.report.words import unique
 from clockhand.reproduce import tables as making
 from clockhand.reproduce.experiment import MAIN, PaperExperiment, Part
 from clockhand.reproduce.judge import Claim, judge
-from clockhand.reproduce.measured import Measured
 from clockhand.reproduce.measures.cflru import prediction_row
 from clockhand.reproduce.measures.locality import Ranked, locality_rows
 from clockhand.reproduce.measures.noise import BLOCKS

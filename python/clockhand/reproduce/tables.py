@@ -11,16 +11,9 @@ import polars as pl
 
 from clockhand import _engine
 from clockhand.report.words import percent
-from clockhand.reproduce.measures.cflru import (
-    KERNELS,
-    PAPERS_FRAMES,
-    at_memory,
-    costs,
-    replaced,
-)
-from clockhand.reproduce.measures.cflru import (
-    controller_map as controller_map,
-)
+from clockhand.reproduce.measures.cflru import KERNELS, PAPERS_FRAMES, at_memory, costs
+from clockhand.reproduce.measures.cflru import controller_map as controller_map
+from clockhand.reproduce.measures.cflru import replaced as replaced
 from clockhand.reproduce.measures.clock_dnv import OURS, per_run
 from clockhand.reproduce.measures.compared import BANDS, Compared, in_band
 from clockhand.reproduce.measures.page_sizes import best_pages
@@ -36,19 +29,103 @@ Rows = Sequence[Sequence[Any]]
 
 
 def made(entry: Record, results: Record) -> pl.DataFrame:
-    """Return a table that ``report.toml`` names: results as they are, or what is made of them."""
-    of = [results[name] for name in entry["of"] if name in results]
-    if "make" in entry:
-        own = {key: it for key, it in entry.items() if key not in ("title", "slug", "of", "make")}
-        make: Callable[..., pl.DataFrame] = globals()[entry["make"]]  # A function of this file.
-        return make(*of, **own)
-    table: pl.DataFrame = of[0].drop(entry.get("drop", []))
-    return table.select(entry.get("columns", table.columns))
+    """Return a table that ``report.toml`` names: results as they are, or what is made of them.
+
+    ``select`` names its columns: each is a column of the result, or one over a number, with as many
+    decimals.
+    """
+    known = {name: results[name] for name in entry["of"] if name in results}
+    if "make" not in entry:
+        [table, *_] = known.values()
+        left: pl.DataFrame = table.drop(entry.get("drop", []))
+        return left.select(entry.get("columns", left.columns))
+    said = ("title", "slug", "of", "make", "select")
+    own = {key: it for key, it in entry.items() if key not in said}
+    make: Callable[..., pl.DataFrame] = globals()[entry["make"]]  # A function of this file.
+    parts = [
+        it.with_columns(part=pl.lit(name)) if isinstance(it, pl.DataFrame) else it
+        for name, it in known.items()
+    ]
+    table = make(*parts, **own)
+    named = entry.get("select", {name: name for name in table.columns})
+    return table.select(_column(it).alias(name) for name, it in named.items())
+
+
+def _column(said: str | list[Any]) -> pl.Expr:
+    if isinstance(said, str):
+        return pl.col(said)
+    name, divisor, decimals = said
+    rounded: pl.Expr = (pl.col(name) / divisor).round(decimals)
+    return rounded
 
 
 def literal(*, columns: Sequence[str], rows: Rows) -> pl.DataFrame:
     """Return a table as it stands in the file."""
     return pl.DataFrame(rows, schema=list(columns), orient="row")
+
+
+def beside(
+    *parts: pl.DataFrame,
+    columns: Sequence[str],
+    papers: Rows,
+    ours: Sequence[str],
+    by: Sequence[str] = (),
+    where: Record | None = None,
+) -> pl.DataFrame:
+    """Return a table of a paper's workloads, with those of our traces.
+
+    Args:
+        parts: The results that the traces are of.
+        columns: The heads of the table.
+        papers: The paper's rows.
+        ours: What the table has of a trace: a column, one of :func:`_described` too, or a text
+            with columns in braces.
+        by: The columns of a trace that the first ones of the paper's row must match; ours are put
+            behind it. Without any, our traces have rows of their own below.
+        where: Columns of the results with the values that are looked at.
+    """
+    rows = [
+        part.filter(**(where or {})).unique("trace", keep="first", maintain_order=True)
+        for part in parts
+    ]
+    traces = [_described(row) for table in rows for row in table.iter_rows(named=True)]
+    told = [[it.format(**row) if "{" in it else row[it] for it in ours] for row in traces]
+    if not by:
+        return literal(columns=columns, rows=[*papers, *told])
+    keys = [[row[name] for name in by] for row in traces]
+    matched = [
+        [
+            *row,
+            *(it for key, of in zip(keys, told, strict=True) if key == row[: len(by)] for it in of),
+        ]
+        for row in papers
+    ]
+    return literal(columns=columns, rows=matched)
+
+
+def _described(row: Record) -> Fields:
+    """A trace's row, with its footprint and its size in words' units, and its reads to writes."""
+    reads, writes = row["read_references"], row["write_references"]
+    footprint = row["footprint_pages"] * row["page_bytes"]
+    stands = "stand-in for" if STAND_IN in row["trace"] else "given for"
+    workload = row.get("workload")
+    of_ten = 10 * reads / max(1, reads + writes)
+    return {
+        **row,
+        "kB": footprint / 1e3,
+        "MB": round(footprint / 1e6, 2),
+        "MiB": footprint / (1 << 20),
+        "GB": row["references"] / row.get("repetitions", 1) * row["page_bytes"] / 1e9,
+        "origin": f"{stands} {workload}" if workload else "real, not the paper's",
+        "reads_to_writes": _reads_to_writes(reads, writes),
+        "of_ten": f"{of_ten:.1f} : {10 - of_ten:.1f}",
+    }
+
+
+def _reads_to_writes(reads: int, writes: int) -> str:
+    if reads == 0 or writes == 0:
+        return f"{reads} : {writes}"
+    return f"{reads / writes:.2f} : 1" if reads >= writes else f"1 : {writes / reads:.2f}"
 
 
 def area_rows(gauges: pl.DataFrame) -> pl.DataFrame:
@@ -133,27 +210,6 @@ def flash_devices(*, papers: Rows) -> pl.DataFrame:
     return literal(columns=columns, rows=rows)
 
 
-def craw_workloads(facts: Record, *, papers: Rows) -> pl.DataFrame:
-    """Return the CRAW paper's Table 2, then our traces in the same columns."""
-    ours = [
-        (
-            trace["name"],
-            f"{trace['footprint_pages'] * trace['page_bytes'] / 1e3:,.0f}",
-            _reads_to_writes(trace["read_references"], trace["write_references"]),
-            trace["references"],
-        )
-        for trace in facts["traces"]
-    ]
-    columns = ("workload", "memory footprint (kB)", "reads : writes", "references")
-    return literal(columns=columns, rows=[*papers, *ours])
-
-
-def _reads_to_writes(reads: int, writes: int) -> str:
-    if reads == 0 or writes == 0:
-        return f"{reads} : {writes}"
-    return f"{reads / writes:.2f} : 1" if reads >= writes else f"1 : {writes / reads:.2f}"
-
-
 def inter_reference(localities: Mapping[str, pl.DataFrame], rows: pl.DataFrame) -> pl.DataFrame:
     """Return the median of the other pages between two references to one, by the later one."""
     footprints = dict(rows.select("trace", "footprint_pages").unique().rows())
@@ -174,64 +230,16 @@ def inter_reference(localities: Mapping[str, pl.DataFrame], rows: pl.DataFrame) 
     return pl.DataFrame(found)
 
 
-def scenarios(swap: pl.DataFrame, buffers: pl.DataFrame, *, papers: Rows) -> pl.DataFrame:
-    """Return the CFLRU paper's Table 2, and which traces of ours stand for its programs."""
-    memory, files = (
-        dict(rows.select("workload", "trace").unique().iter_rows()) for rows in (swap, buffers)
-    )
-    rows = [(name, scenario, memory[name], files[name]) for name, scenario in papers]
-    return literal(columns=("workload", "the paper's scenario", "memory", "files"), rows=rows)
-
-
-def cflru_workloads(swap: pl.DataFrame, buffers: pl.DataFrame, *, papers: Rows) -> pl.DataFrame:
-    """Return the CFLRU paper's Table 3 beside our traces."""
-    parts = {"swap": swap, "buffers": buffers}
-    rows = []
-    for part, workload, papers_mb, reads, writes in papers:
-        of_workload = parts[part].filter(pl.col("workload") == workload)
-        ours = of_workload.row(0, named=True)
-        touched = round(ours["footprint_pages"] * ours["page_bytes"] / 1e6, 2)
-        rows.append((
-            part, workload, papers_mb, reads, writes, ours["trace"], touched,
-            ours["read_references"], ours["write_references"],
-        ))  # fmt: skip
-    columns = (
-        "part", "workload", "MB (paper)", "reads (paper)", "writes (paper)", "our trace", "MB",
-        "reads", "writes",
-    )  # fmt: skip
-    return literal(columns=columns, rows=rows)
-
-
 def costs_at_16_mib(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the CFLRU paper's Figure 4 as a table."""
     return costs(at_memory(rows))
 
 
 def kernels_at_16_mib(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the CFLRU paper's Figures 6 and 7 as a table."""
+    """Return the cells of the CFLRU paper's four kernels in its memory."""
     judged = pl.DataFrame(list(KERNELS.values()), ["policy", "read_ahead"], orient="row")
     kernels = replaced(rows).filter(pl.col("frames") == PAPERS_FRAMES)
-    kernels = kernels.join(judged, on=judged.columns, how="semi", maintain_order="left")
-    return _kernel_table(kernels)
-
-
-def kernels_in_one_timeline(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the same of memory and files together, at each memory size and read-ahead."""
-    table = _kernel_table(replaced(rows))
-    return table.insert_column(1, replaced(rows)["frames"].alias("frames"))
-
-
-def _kernel_table(kernels: pl.DataFrame) -> pl.DataFrame:
-    return kernels.select(
-        "workload",
-        pl.col("policy").alias("kernel"),
-        pl.col("read_ahead").alias("read-ahead"),
-        pl.col("read_ios").alias("pages read"),
-        pl.col("write_ios").alias("pages written"),
-        pl.col("cost").alias("weighted count"),
-        (pl.col("io_time_us") / 1e6).round(3).alias("device's time (s)"),
-        (pl.col("energy_uj") / 1e3).round(2).alias("energy (mJ)"),
-    )
+    return kernels.join(judged, on=judged.columns, how="semi", maintain_order="left")
 
 
 def ablation(*parts: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
@@ -339,42 +347,6 @@ def parameters(*, drive: str, papers: Rows) -> pl.DataFrame:
     facts = _engine.ssd_facts(drive)
     rows = [(name, value, facts[fact]) for name, value, fact in papers]
     return literal(columns=("parameter", "paper", f"our profile {drive}"), rows=rows)
-
-
-def block_workloads(*parts: pl.DataFrame, papers: Rows) -> pl.DataFrame:
-    """Return the CLOCK-DNV paper's Table III, then our traces in the same columns."""
-    traces = pl.concat(parts).unique("trace", keep="first", maintain_order=True)
-    ours = []
-    for row in traces.iter_rows(named=True):
-        stands = "stand-in for" if STAND_IN in row["trace"] else "given for"
-        origin = f"{stands} {row['workload']}" if row["workload"] else "real, not the paper's"
-        reads = 10 * row["read_references"] / (row["read_references"] + row["write_references"])
-        size = row["references"] / row["repetitions"] * row["page_bytes"] / 1e9
-        footprint = row["footprint_pages"] * row["page_bytes"] / (1 << 20)
-        ours.append((
-            f"{row['trace']} ({origin})", f"{reads:.1f} : {10 - reads:.1f}", f"{size:.2f} GB",
-            f"{footprint:,.0f} MiB",
-        ))  # fmt: skip
-    columns = ("workload", "reads : writes", "size", "footprint")
-    return literal(columns=columns, rows=[*papers, *ours])
-
-
-def memory_workloads(rows: pl.DataFrame, *, papers: Rows) -> pl.DataFrame:
-    """Return a table of the SCM paper's workloads, then our traces in the same columns."""
-    traces = rows.filter(pl.col("page_bytes") == 4096).unique(
-        "trace", keep="first", maintain_order=True
-    )
-    ours = [
-        (
-            f"{row['trace']}, for {row['workload']}",
-            round(row["footprint_pages"] * row["page_bytes"] / 1e6, 2),
-            row["write_references"],
-            row["read_references"],
-        )
-        for row in traces.iter_rows(named=True)
-    ]
-    columns = ("workload", "footprint (MB)", "writes", "reads")
-    return literal(columns=columns, rows=[*papers, *ours])
 
 
 def fewest_faults(rows: pl.DataFrame, *, papers_kib: Mapping[str, int]) -> pl.DataFrame:

@@ -6,9 +6,9 @@ from typing import Any
 
 import polars as pl
 
+from clockhand.measure.measured import LOOP, Measured
 from clockhand.report.words import byte_text, number_text, percent
 from clockhand.reproduce.judge import Evidence, Found, NotTestableError
-from clockhand.reproduce.measured import LOOP, Measured
 
 
 def storage_over_cache(measured: Measured) -> Found:

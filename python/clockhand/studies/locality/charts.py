@@ -7,6 +7,7 @@ import altair as alt
 from clockhand.report.appearance import SOLID, Theme
 from clockhand.report.canvas import PICTURE_HEIGHT, PICTURE_WIDTH, Canvas, Spec, as_spec, unchecked
 from clockhand.report.over_time import Over, OverTime, per_reference
+from clockhand.report.panel_lines import BAND_OPACITY, PANEL_HEIGHT
 from clockhand.report.scales import Kind, label_expression
 from clockhand.studies.locality.panels import BOTH, BY_FREQUENCY, READS, WRITES, Panel
 from clockhand.study.records import Fields
@@ -21,8 +22,6 @@ OVER_TIME = OverTime(
 )  # fmt: skip
 """What the table of intervals shows."""
 
-PANEL_HEIGHT = 190
-BAND_OPACITY = 0.18
 SHADE_OPACITY = 0.13
 MOST_TICKS = 7
 MOST_DOTS = 24

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
+
 from clockhand.study.errors import UsageError
 from clockhand.study.records import Record
 from clockhand.study.toml import toml_content
@@ -48,6 +50,17 @@ class Measured:
     read: Mapping[int, MeasuredPoint]
     cached: Mapping[int, MeasuredPoint]
     copied: Mapping[int, MeasuredPoint]
+
+    @property
+    def rows(self) -> pl.DataFrame:
+        """A row for each operation and size; what it is of takes the place of a trace."""
+        points = ((READ, self.read), (CACHED, self.cached), (COPIED, self.copied))
+        return pl.DataFrame(
+            {"trace": f"{self.machine}, measured on {self.date}", "operation": operation,
+             "bytes": size, **vars(point)}
+            for operation, of_sizes in points
+            for size, point in sorted(of_sizes.items())
+        )  # fmt: skip
 
 
 def read_measured(path: Path) -> Measured:
