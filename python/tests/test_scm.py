@@ -428,7 +428,7 @@ def test_longer_captures_in_a_folder_are_taken_and_named_so(
 def test_claims_on_stand_ins_name_them_so(made: Reproduction) -> None:
     places = ("Figure 3", "Figure 4", "Figure 5", "Figure 10", "Figure 11", "Figure 13")
     of_stand_ins = [claim for claim in made.claims if claim.place.partition(",")[0] in places]
-    assert len(of_stand_ins) == 54
+    assert len(of_stand_ins) == 62
     assert all("stand-ins" in claim.why for claim in of_stand_ins)
     [times] = [claim.evidence for claim in made.claims if claim.key == "mobile-access-time"]
     assert all(" for " in row[0] for row in times[1:])
