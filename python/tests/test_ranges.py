@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from clockhand.study.ranges import each_value
 from clockhand.sweep import read_experiment
 from conftest import Clockhand, os_course
 
@@ -61,6 +62,15 @@ def test_a_range_that_is_none_is_refused_in_one_sentence(
     run = clockhand("simulate", trace, "--policy", "cflru:window_share=1..0/20", "--frames", "6")
     assert (run.code, run.out) == (2, b"")
     assert "runs backwards; give FROM..TO/STEPS" in run.err
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [("0.1..0.5/2", ["1/10", "3/10", "1/2"]), ("1/4..1/2/2", ["1/4", "3/8", "1/2"])],
+)
+def test_ends_of_a_range_are_decimal_numbers_or_fractions(text: str, values: list[str]) -> None:
+    expanded = each_value("policy", f"cflru:window_share={text}")
+    assert expanded == [f"cflru:window_share={value}" for value in values]
 
 
 def test_a_sweep_takes_ranges(tmp_path: Path) -> None:

@@ -127,7 +127,8 @@ def _values(option_name: str, part: str, text: str) -> list[str]:
     if not matched:
         return [text]
     first_text, last_text, steps_text = matched.groups()
-    if steps_text is None and last_text.count("/") == 1 and "." not in first_text:
+    is_fraction = "." in first_text and "." not in last_text
+    if steps_text is None and last_text.count("/") == 1 and not is_fraction:
         # The usual form: what follows the one slash is the number of steps.
         last_text, _, steps_text = last_text.partition("/")
     try:
