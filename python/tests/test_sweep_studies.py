@@ -257,6 +257,18 @@ def test_a_sweep_gives_every_table_of_locality_and_computes_them_once(
     assert [{name: row[name] for name in TABLES[table]} for row in swept] == alone
 
 
+def test_each_page_size_of_a_sweep_of_locality_says_its_own_footprint(
+    clockhand: Clockhand,
+) -> None:
+    Path("e.toml").write_text(f'{HEAD}[locality]\npage_sizes = ["512", "4KiB"]\n')
+    run = clockhand("sweep", "e.toml")
+    assert run.code == 0, run.err
+    for size, title in (("512", "page_sizes 512"), ("4KiB", "page_sizes 4096")):
+        alone = clockhand("locality", "first.trace", "--page-size", size).out.decode()
+        said = alone.splitlines()[0].removeprefix("first.trace: ").split(";")[0]
+        assert f"first.trace ({title}): {said}" in run.out.decode()
+
+
 def test_samples_are_swept_as_curves_and_settings_have_parts_of_their_own(
     clockhand: Clockhand,
 ) -> None:

@@ -137,16 +137,19 @@ def _window(traces: list[str], options: Fields, reading: Reading, outputs: Outpu
 
 
 def print_tables(found: Locality, console: Console) -> None:
-    """Print, for each trace, shares of the top ranks, a verdict on writes, and the miss curve."""
+    """Print, for each trace and page size, top ranks, a verdict on writes, and the miss curve."""
     import polars as pl
 
     devices = {device["name"]: device["resolved"] for device in found.facts["devices"]}
-    for trace in {trace["name"]: trace for trace in found.facts["traces"]}.values():
-        of_trace = pl.col("trace") == trace["name"]
+    read = {(trace["name"], trace["page_bytes"]): trace for trace in found.facts["traces"]}
+    shown = found.miss_curve.select("trace", "page_bytes").unique(maintain_order=True)
+    for name, page_bytes in shown.iter_rows():
+        trace = read[name, page_bytes]
+        of_trace = (pl.col("trace") == name) & (pl.col("page_bytes") == page_bytes)
         summary = found.summary.filter(of_trace).unique(["ranking", "op"], maintain_order=True)
         about = "about " if summary.is_empty() else ""
         title = (
-            f"{trace_label(trace['name'], found.facts)}: {trace['references']:,} references to "
+            f"{trace_label(name, found.facts)}: {trace['references']:,} references to "
             f"{about}{trace['footprint_pages']:,} pages, {trace['write_references']:,} writes"
         )
         if summary.is_empty():

@@ -86,13 +86,18 @@ def _with_settings_named(
         f"{name} ({label})" if label else name
         for name, label in zip(rows["trace"], labels, strict=True)
     ]
-    known = {trace["name"]: trace for trace in facts["traces"]}
-    pairs = dict.fromkeys(zip(rows["trace"], names, strict=True))
-    traces = [{**known[before], "name": name} for before, name in pairs]
+    known = {(trace["name"], trace["page_bytes"]): trace for trace in facts["traces"]}
+    last = {trace["name"]: trace for trace in facts["traces"]}
+    sizes = rows["page_bytes"] if "page_bytes" in rows.columns else [None] * rows.height
+    read = dict(zip(zip(rows["trace"], names, strict=True), sizes, strict=True))
+    traces = [
+        {**known.get((before, page_bytes), last[before]), "name": name}
+        for (before, name), page_bytes in read.items()
+    ]
     if "predicted_windows" in facts:
         windows = [
             {**window, "trace": name}
-            for before, name in pairs
+            for before, name in read
             for window in facts["predicted_windows"]
             if window["trace"] == before
         ]
