@@ -142,7 +142,7 @@ REFUSALS = (
     Refusal("ssd ../textbook --buffer fab:total=2 --repeat 0", WRONG_USAGE, "until-steady"),
     Refusal("sweep ../grid.toml", WRONG_USAGE, "craw has no value of c; give at least one"),
     Refusal("sweep ../ghosts.toml", WRONG_USAGE, "craw has no value of ghosts"),
-    Refusal("sweep ../nothing.toml", WRONG_USAGE, "an empty table names none"),
+    Refusal("sweep ../nothing.toml", WRONG_USAGE, "policies = {} names none"),
     Refusal("sweep ../title.toml", WRONG_USAGE, "its title has 5,000 characters"),
     Refusal("sweep ../twice.toml", WRONG_USAGE, "analyses 1 and 2 would be one file, a-b.csv"),
     Refusal("sweep ../deep.toml", WRONG_USAGE, "its brackets are nested too deeply"),

@@ -121,7 +121,7 @@ IDENTITIES: Mapping[str, Identity] = {
     "lru": (PINK, DOWN, LONG),
     "weighted-clock": (PINK, PLUS, SOLID),
     "pud-lru": (PINK, DIAMOND, UNEVEN),
-    "bpac": (PINK, RIGHT, LONG),
+    "bpac": (PINK, RIGHT, SHORT),
     "lfu": (PINK, UP, SHORT),
     "fab": (AMBER, SQUARE, UNEVEN),
     "tpp": (AMBER, ROUND, UNEVEN),
