@@ -207,15 +207,21 @@ def shown(browser: Any, text: str) -> str:  # noqa: F811
     return found
 
 
-def elements(browser: Any, selector: str) -> list[Any]:  # noqa: F811
-    """The elements of the page, those in the trees of their own of marimo's elements too."""
+def elements(browser: Any, selector: str, attribute: str | None = None) -> list[Any]:  # noqa: F811
+    """The elements of the page, those in the trees of their own of marimo's elements too.
+
+    Or an attribute of each, read at once: a page that answers exchanges its elements.
+    """
     found: list[Any] = browser.execute_script(
         """
         const all = (root) => [...root.querySelectorAll("*")].flatMap(
             (one) => [one, ...(one.shadowRoot ? all(one.shadowRoot) : [])]);
-        return all(document).filter((one) => one.matches(arguments[0]));
+        const [selector, attribute] = arguments;
+        const found = all(document).filter((one) => one.matches(selector));
+        return attribute ? found.map((one) => one.getAttribute(attribute)) : found;
         """,
         selector,
+        attribute,
     )
     return found
 

@@ -80,8 +80,7 @@ def test_a_slider_and_a_choice_change_the_player(browser: Any, served: str) -> N
         return True
 
     def plays(title: str) -> bool:
-        frames = elements(browser, "iframe[srcdoc]")
-        return any(title in frame.get_attribute("srcdoc") for frame in frames)
+        return any(title in text for text in elements(browser, "iframe[srcdoc]", "srcdoc"))
 
     assert until(opens)
     assert until(lambda: plays("clock with 3 frames, step by step"))
