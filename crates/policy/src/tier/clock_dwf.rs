@@ -27,7 +27,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::catalog::{Cataloged, TierSize};
-use super::{Entry, Movements, Tier, TierInspector, TierPolicy, Tiers, Wanted};
+use super::{Entry, Movements, TierInspector, TierPolicy, Tiers, Wanted};
 use crate::catalog::Description;
 use crate::parameters::{Default, Domain, Parameter, Settings};
 use crate::{Op, PageId};
@@ -90,8 +90,7 @@ impl TierPolicy for ClockDwf {
     const HAS_PLACEMENT: bool = true;
 
     fn placement(&self, _: PageId, op: Op) -> Option<Wanted> {
-        let tier = if op == Op::Write { Tier::Fast } else { Tier::Slow };
-        Some(Wanted { tier, makes_room: true })
+        Some(Wanted::by_operation(op))
     }
 
     #[inline]

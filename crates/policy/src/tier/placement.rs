@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::Tier;
+use crate::Op;
 
 /// A wish for a page that comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +12,14 @@ pub struct Wanted {
     pub tier: Tier,
     /// True if another page makes room there; else the other tier is taken if only that has room.
     pub makes_room: bool,
+}
+
+impl Wanted {
+    /// A new page that is written belongs in the fast tier, one that is read in the slow one, whether there is room or not.
+    pub(super) fn by_operation(op: Op) -> Self {
+        let tier = if op == Op::Write { Tier::Fast } else { Tier::Slow };
+        Wanted { tier, makes_room: true }
+    }
 }
 
 /// The driver's rule for pages that come.
