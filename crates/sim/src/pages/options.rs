@@ -116,6 +116,7 @@ impl Experiment {
     pub(crate) fn frames(&self, footprint_pages: u32) -> impl Iterator<Item = u32> {
         self.sizes.iter().map(move |size| size.frames(footprint_pages, self.page_bytes))
     }
+
     /// The frames of a cell that its policy manages.
     pub(crate) fn policy_frames(&self, frames: u32) -> u32 {
         frames - self.reserve
